@@ -47,8 +47,8 @@ class buffer {
     }();
     const std::size_t piece = noise.size() * sizeof noise[0];
     require(cudaMemcpy(memory_, noise.data(), std::min(piece, size), cudaMemcpyHostToDevice));
-    for (std::size_t at = piece; at < size; at += piece)
-      require(cudaMemcpy(bytes() + at, memory_, std::min(piece, size - at), cudaMemcpyDeviceToDevice));
+    for (std::size_t offset = piece; offset < size; offset += piece)
+      require(cudaMemcpy(bytes() + offset, memory_, std::min(piece, size - offset), cudaMemcpyDeviceToDevice));
   }
   explicit buffer(const std::vector<std::int32_t>& values) {
     require(cudaMalloc(&memory_, values.size() * sizeof values[0]));
@@ -114,17 +114,17 @@ class stopwatch {
 
 double copied_bytes_a_second = 0;
 
-void report(const std::string& what, double seconds, double bytes) {
-  std::printf("%-58s %9.1f us %8.0f GB/s %5.1f %% of a copy\n", what.c_str(), seconds * 1e6, bytes / seconds / 1e9,
+void report(const std::string& label, double seconds, double bytes) {
+  std::printf("%-58s %9.1f us %8.0f GB/s %5.1f %% of a copy\n", label.c_str(), seconds * 1e6, bytes / seconds / 1e9,
               100 * bytes / seconds / copied_bytes_a_second);
   std::fflush(stdout);
 }
 
 void measure_copy(stopwatch& watch) {
   constexpr std::size_t size = std::size_t{1} << 30;
-  const buffer from(size), to(size);
+  const buffer source(size), target(size);
   const double seconds = watch.seconds(2, [&](int, cudaStream_t stream) {
-    require(cudaMemcpyAsync(to.data(), from.data(), size, cudaMemcpyDeviceToDevice, stream));
+    require(cudaMemcpyAsync(target.data(), source.data(), size, cudaMemcpyDeviceToDevice, stream));
   });
   copied_bytes_a_second = 2 * static_cast<double>(size) / seconds;
   report("copy of 1 GiB within the device, read and written", seconds, 2 * static_cast<double>(size));
@@ -150,27 +150,28 @@ std::vector<kind> all_kinds() {
 // All slots of one layer, each of `longest` tokens.
 class cache {
  public:
-  explicit cache(const kind& how)
-      : name_(how.name),
-        quantizes_(how.keys.bits > 0),
-        row_(std::size_t{kv_heads} * head_dim * static_cast<std::size_t>(bytes_of(how.type))),
-        block_(quantizes_ ? static_cast<std::size_t>(
-                                kv_heads * quantized_head_bytes({.keys = how.keys, .values = how.values}, head_dim))
-                          : 0),
+  explicit cache(const kind& format)
+      : name_(format.name),
+        quantizes_(format.keys.bits > 0),
+        row_(std::size_t{kv_heads} * head_dim * static_cast<std::size_t>(bytes_of(format.type))),
+        block_(quantizes_
+                   ? static_cast<std::size_t>(
+                         kv_heads * quantized_head_bytes({.keys = format.keys, .values = format.values}, head_dim))
+                   : 0),
         rows_(2 * row_ * places() * slots),
         blocks_(block_ * longest / 64 * slots + 16) {
     layer_.keys = rows_.bytes();
     layer_.values = rows_.bytes() + row_ * places();
     layer_.slot_stride = static_cast<std::int64_t>(2 * row_ * places());
-    layer_.type = how.type;
+    layer_.type = format.type;
     layer_.kv_heads = kv_heads;
     layer_.head_dim = head_dim;
     if (!quantizes_) return;
     layer_.ring = static_cast<int>(places());
     layer_.quantized = {.blocks = blocks_.bytes(),
                         .slot_stride = static_cast<std::int64_t>(block_ * longest / 64),
-                        .keys = how.keys,
-                        .values = how.values};
+                        .keys = format.keys,
+                        .values = format.values};
   }
   const kv_layer& layer() const { return layer_; }
   const std::string& name() const { return name_; }
@@ -227,8 +228,8 @@ void measure_attention(stopwatch& watch, const cache& kept, int rows, int contex
 void measure_attention(stopwatch& watch, bool all_splits) {
   int multiprocessors = 0;
   require(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, 0));
-  for (const kind& how : all_kinds()) {
-    const cache kept(how);
+  for (const kind& format : all_kinds()) {
+    const cache kept(format);
     for (const int rows : {1, 8, 64})
       for (const int context : {1024, 8192}) {
         if (!all_splits)
@@ -287,13 +288,13 @@ void measure_rows(stopwatch& watch, int rows) {
   }
 }
 
-void measure_append(stopwatch& watch, const kind& how, int rows) {
+void measure_append(stopwatch& watch, const kind& format, int rows) {
   constexpr int width = (heads + 2 * kv_heads) * head_dim;
-  const cache kept(how);
+  const cache kept(format);
   const buffer qkv(static_cast<std::size_t>(rows) * width * 2), table(std::size_t{longest} * head_dim * 4);
-  std::vector<std::int32_t> at(static_cast<std::size_t>(rows));
-  for (int row = 0; row < rows; ++row) at[static_cast<std::size_t>(row)] = 128 + row / slots;
-  const buffer ids(counted(rows)), positions(at);
+  std::vector<std::int32_t> indices(static_cast<std::size_t>(rows));
+  for (int row = 0; row < rows; ++row) indices[static_cast<std::size_t>(row)] = 128 + row / slots;
+  const buffer ids(counted(rows)), positions(indices);
   const double numbers = static_cast<double>(rows) * head_dim * (2 * heads + 2 * kv_heads);
   report("rotation + append, " + kept.name() + ", " + std::to_string(rows) + " rows",
          watch.seconds(10,
@@ -302,7 +303,7 @@ void measure_append(stopwatch& watch, const kind& how, int rows) {
                                            {static_cast<const float*>(table.data()), longest, head_dim / 2},
                                            {.qkv = qkv.data(), .stride = width, .heads = heads}, stream);
                        }),
-         numbers * 2 + static_cast<double>(rows) * 2 * kv_heads * head_dim * bytes_of(how.type));
+         numbers * 2 + static_cast<double>(rows) * 2 * kv_heads * head_dim * bytes_of(format.type));
 }
 
 struct matrix {
@@ -324,46 +325,45 @@ struct matrix {
 };
 
 // Launches take turns over matrices that are together more than the second cache holds.
-void measure_products(stopwatch& watch, const matrix& of, int multiprocessors) {
+void measure_products(stopwatch& watch, const matrix& shape, int multiprocessors) {
   constexpr std::size_t enough = std::size_t{400} << 20;
-  constexpr std::size_t most_rows = most_linear_rows;
-  const auto inputs = static_cast<std::size_t>(of.inputs), outputs = static_cast<std::size_t>(of.outputs);
-  const auto size = static_cast<std::size_t>(of.rows() * of.row_bytes());
-  const auto scale_size = static_cast<std::size_t>(of.rows() * of.row_scale_bytes());
+  constexpr std::size_t max_rows = max_linear_rows;
+  const auto inputs = static_cast<std::size_t>(shape.inputs), outputs = static_cast<std::size_t>(shape.outputs);
+  const auto size = static_cast<std::size_t>(shape.rows() * shape.row_bytes());
+  const auto scale_size = static_cast<std::size_t>(shape.rows() * shape.row_scale_bytes());
   const int copies = static_cast<int>((enough + size - 1) / size);
   const buffer weights(size * static_cast<std::size_t>(copies)), norm(inputs * 2);
   const buffer scales(std::max<std::size_t>(scale_size, 1) * static_cast<std::size_t>(copies));
-  const buffer x(most_rows * inputs * 4), out(most_rows * outputs * 4);
-  const buffer squares(most_rows * inputs / squared_numbers * 4), next_norm(outputs * 2),
-      next_x(most_rows * outputs * 2);
-  const buffer next_squares(most_rows * outputs / squared_numbers * 4);
-  const bool added = of.result == linear_result::added;
+  const buffer x(max_rows * inputs * 4), out(max_rows * outputs * 4);
+  const buffer squares(max_rows * inputs / squared_numbers * 4), next_norm(outputs * 2), next_x(max_rows * outputs * 2);
+  const buffer next_squares(max_rows * outputs / squared_numbers * 4);
+  const bool added = shape.result == linear_result::added;
   const auto measure = [&](int rows, bool begun) {
     const double seconds = watch.seconds(std::max(copies, 10), [&](int i, cudaStream_t stream) {
       linear({.x = x.data(),
-              .norm = of.normed && !begun ? norm.data() : nullptr,
-              .squares = of.normed && begun ? static_cast<const float*>(squares.data()) : nullptr,
+              .norm = shape.normed && !begun ? norm.data() : nullptr,
+              .squares = shape.normed && begun ? static_cast<const float*>(squares.data()) : nullptr,
               .weights = weights.bytes() + size * static_cast<std::size_t>(i % copies),
-              .packing = of.packing,
+              .packing = shape.packing,
               .scales = scale_size == 0 ? nullptr : scales.bytes() + scale_size * static_cast<std::size_t>(i % copies),
-              .result = of.result,
+              .result = shape.result,
               .out = out.data(),
-              .out_type = of.out_type,
+              .out_type = shape.out_type,
               .next = added && begun
                           ? next_input{next_norm.data(), next_x.data(), static_cast<float*>(next_squares.data())}
                           : next_input{},
               .rows = rows,
-              .inputs = of.inputs,
-              .outputs = of.outputs,
+              .inputs = shape.inputs,
+              .outputs = shape.outputs,
               .blocks = multiprocessors},
              stream);
     });
-    report(std::string(of.name) + (begun ? ", norm begun before, " : ", ") + std::to_string(rows) + " rows", seconds,
+    report(std::string(shape.name) + (begun ? ", norm begun before, " : ", ") + std::to_string(rows) + " rows", seconds,
            static_cast<double>(size + scale_size));
   };
   for (const int rows : {1, 4, 8, 16, 32, 64}) {
-    if (!of.normed || rows <= most_normed_rows) measure(rows, false);
-    if (of.normed || added) measure(rows, true);
+    if (!shape.normed || rows <= max_normed_rows) measure(rows, false);
+    if (shape.normed || added) measure(rows, true);
   }
 }
 
@@ -416,8 +416,8 @@ int main(int argc, char** argv) {
     measure_products(watch);
     measure_attention(watch, argc > 1 && std::strcmp(argv[1], "splits") == 0);
     for (const int rows : {1, 64, 8192}) measure_rows(watch, rows);
-    for (const kind& how : all_kinds())
-      for (const int rows : {1, 64, 8192}) measure_append(watch, how, rows);
+    for (const kind& format : all_kinds())
+      for (const int rows : {1, 64, 8192}) measure_append(watch, format, rows);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

@@ -59,8 +59,8 @@ struct timing {
   float first, median, last;  // the 5th and the 95th of a hundred
 };
 
-timing measure(const cogen::sampling_params& how, int rows, int vocabulary) {
-  const cogen::sampler chooses(how, vocabulary);
+timing measure(const cogen::sampling_params& params, int rows, int vocabulary) {
+  const cogen::sampler chooses(params, vocabulary);
   cogen::token_history history;
   history.append_given(std::vector{1, 2, 3});
   std::vector<cogen::sampling_row> sampling(static_cast<std::size_t>(rows));
@@ -127,8 +127,8 @@ int main() try {
   fmt::print("{:<24}{:>6}{:>12}{:>8}{:>8}{:>8}\n", "sampling", "rows", "vocabulary", "5 %", "median", "95 % us");
   for (const int vocabulary : {49152, 128256})
     for (const int rows : {1, 64})
-      for (const auto& [name, how] : ways) {
-        const auto [first, median, last] = measure(how, rows, vocabulary);
+      for (const auto& [name, params] : ways) {
+        const auto [first, median, last] = measure(params, rows, vocabulary);
         fmt::print("{:<24}{:>6}{:>12}{:>8.1f}{:>8.1f}{:>8.1f}\n", name, rows, vocabulary, first, median, last);
       }
 } catch (const std::exception& error) {

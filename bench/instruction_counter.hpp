@@ -12,13 +12,13 @@
 class instruction_counter {
  public:
   instruction_counter() {
-    perf_event_attr what{};
-    what.type = PERF_TYPE_HARDWARE;
-    what.size = sizeof(what);
-    what.config = PERF_COUNT_HW_INSTRUCTIONS;
-    what.exclude_kernel = 1;
-    what.exclude_hv = 1;
-    file_ = static_cast<int>(syscall(SYS_perf_event_open, &what, 0, -1, -1, 0));
+    perf_event_attr attributes{};
+    attributes.type = PERF_TYPE_HARDWARE;
+    attributes.size = sizeof(attributes);
+    attributes.config = PERF_COUNT_HW_INSTRUCTIONS;
+    attributes.exclude_kernel = 1;
+    attributes.exclude_hv = 1;
+    file_ = static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, 0));
     if (file_ < 0) why_not_ = std::strerror(errno);
   }
 

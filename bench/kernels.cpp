@@ -49,11 +49,11 @@ double bandwidth(worker_pool& workers) {
   const auto read = [&](std::int64_t task, int thread) {
     using vector = float __attribute__((vector_size(64), aligned(4)));
     vector total[4] = {};
-    const float* from = memory.data() + task * chunk;
-    for (std::int64_t at = 0; at < chunk; at += 64)
-      for (int lane = 0; lane < 4; ++lane) total[lane] += *reinterpret_cast<const vector*>(from + at + 16 * lane);
-    const vector all = (total[0] + total[1]) + (total[2] + total[3]);
-    sums[static_cast<std::size_t>(thread) * 16] += all[0] + all[7];
+    const float* source = memory.data() + task * chunk;
+    for (std::int64_t offset = 0; offset < chunk; offset += 64)
+      for (int lane = 0; lane < 4; ++lane) total[lane] += *reinterpret_cast<const vector*>(source + offset + 16 * lane);
+    const vector sum = (total[0] + total[1]) + (total[2] + total[3]);
+    sums[static_cast<std::size_t>(thread) * 16] += sum[0] + sum[7];
   };
   const timing time = measure([&] { workers.parallel(static_cast<std::int64_t>(count) / chunk, read); });
   return static_cast<double>(count) * sizeof(float) / time.median;
@@ -67,8 +67,8 @@ double arithmetic_peak(const execution& run) {
   const std::vector<float> x(static_cast<std::size_t>(96 * 64), 1.0F);
   std::vector<float> y(static_cast<std::size_t>(96 * weights.outputs()));
   execution alone = run;
-  worker_pool one(1);
-  alone.workers = &one;
+  worker_pool worker(1);
+  alone.workers = &worker;
   const timing time = measure([&] {
     linear(alone, weights, {.x = x.data(), .x_stride = 64, .y = y.data(), .y_stride = weights.outputs(), .rows = 96});
   });
@@ -267,16 +267,16 @@ void bench_recurrence(const execution& run, std::int64_t sequences, std::int64_t
   constexpr std::int64_t channels = 1536, states = 16, taps = 4;
   constexpr std::int64_t state_floats = channels * (taps - 1 + states);
   const auto floats = [](std::int64_t count) { return std::vector<float>(static_cast<std::size_t>(count), 0.1F); };
-  const auto before = floats(sequences * state_floats), weight = floats(channels * states);
+  const auto initial = floats(sequences * state_floats), weight = floats(channels * states);
   const auto x = floats(sequences * tokens * channels), selection = floats(sequences * tokens * 2 * states);
-  std::vector<float> after(before.size()), out(x.size());
+  std::vector<float> after(initial.size()), out(x.size());
   std::vector<token_rows> rows(static_cast<std::size_t>(sequences));
   for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
     auto& row = rows[static_cast<std::size_t>(sequence)];
     row.first = sequence * tokens;
     row.count = tokens;
-    row.before = before.data() + sequence * state_floats;
-    row.after = after.data() + sequence * state_floats;
+    row.initial_state = initial.data() + sequence * state_floats;
+    row.final_state = after.data() + sequence * state_floats;
   }
   const timing convolution = measure([&] {
     causal_convolution(run, rows,

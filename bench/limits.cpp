@@ -36,7 +36,7 @@ constexpr std::int64_t chunk = 256 << 10;
 
 /// What one instruction set offers; null where it has no such products.
 struct probes {
-  void (*read)(const std::byte* from);  // a chunk
+  void (*read)(const std::byte* source);  // a chunk
   void (*int8)();
   int int8_lanes;  // products of one instruction, of which a task has rounds * sums
   void (*float32)();
@@ -57,21 +57,22 @@ struct probes {
     asm volatile(".irp sum,0,1,2,3,4,5,6,7,8,9,10,11\n\t" instruction "\n\t.endr" ::: COGEN_REGISTERS); \
   asm volatile("vzeroupper" ::: COGEN_REGISTERS)
 
-void read_avx2(const std::byte* from) {
-  for (const std::byte* const end = from + chunk; from < end; from += 128)
+void read_avx2(const std::byte* source) {
+  for (const std::byte* const end = source + chunk; source < end; source += 128)
     asm volatile(
         "prefetcht0 4096(%0)\n\tprefetcht0 4160(%0)\n\t"
-        "vmovaps (%0), %%ymm0\n\tvmovaps 32(%0), %%ymm1\n\tvmovaps 64(%0), %%ymm2\n\tvmovaps 96(%0), %%ymm3" ::"r"(from)
+        "vmovaps (%0), %%ymm0\n\tvmovaps 32(%0), %%ymm1\n\tvmovaps 64(%0), %%ymm2\n\tvmovaps 96(%0), %%ymm3" ::"r"(
+            source)
         : "xmm0", "xmm1", "xmm2", "xmm3", "memory");
   asm volatile("vzeroupper" ::: COGEN_REGISTERS);
 }
 
-void read_avx512(const std::byte* from) {
-  for (const std::byte* const end = from + chunk; from < end; from += 256)
+void read_avx512(const std::byte* source) {
+  for (const std::byte* const end = source + chunk; source < end; source += 256)
     asm volatile(
         "prefetcht0 4096(%0)\n\tprefetcht0 4160(%0)\n\tprefetcht0 4224(%0)\n\tprefetcht0 4288(%0)\n\t"
         "vmovaps (%0), %%zmm0\n\tvmovaps 64(%0), %%zmm1\n\tvmovaps 128(%0), %%zmm2\n\tvmovaps 192(%0), %%zmm3" ::"r"(
-            from)
+            source)
         : "xmm0", "xmm1", "xmm2", "xmm3", "memory");
   asm volatile("vzeroupper" ::: COGEN_REGISTERS);
 }
@@ -88,12 +89,12 @@ void bf16_avx512() { COGEN_REPEAT("vdpbf16ps %%zmm12, %%zmm13, %%zmm\\sum"); }
 bool has_bf16() { return std::ranges::count(available_instruction_sets(), instruction_set::avx512_bf16) > 0; }
 #endif
 
-void read_portable(const std::byte* from) {
+void read_portable(const std::byte* source) {
   std::uint64_t sum[8] = {};
-  for (const std::byte* const end = from + chunk; from < end; from += sizeof sum) {
+  for (const std::byte* const end = source + chunk; source < end; source += sizeof sum) {
     std::uint64_t line[8];
-    __builtin_prefetch(from + 4096);
-    std::memcpy(line, from, sizeof line);
+    __builtin_prefetch(source + 4096);
+    std::memcpy(line, source, sizeof line);
     for (int i = 0; i < 8; ++i) sum[i] ^= line[i];
   }
   asm volatile("" ::"r"(sum) : "memory");
@@ -165,7 +166,7 @@ class machine {
         chunks_((std::int64_t{wanted.mebibytes} << 20) / chunk * workers_.threads()),
         again_(std::clamp<std::int64_t>(std::int64_t{wanted.again} * 1000000 / chunk, 1, chunks_)) {
     memory_ = weight_arena().take(static_cast<std::size_t>(chunks_ * chunk));
-    workers_.parallel(chunks_, [&](std::int64_t at, int) { std::memset(memory_.get() + at * chunk, 1, chunk); });
+    workers_.parallel(chunks_, [&](std::int64_t index, int) { std::memset(memory_.get() + index * chunk, 1, chunk); });
   }
 
   std::string_view set() const { return name_of(set_); }
@@ -186,12 +187,12 @@ class machine {
   template <class Task>
   double seconds(std::int64_t tasks, Task task) {
     const auto start = std::chrono::steady_clock::now();
-    workers_.parallel(tasks, [&](std::int64_t at, int) { task(at); });
+    workers_.parallel(tasks, [&](std::int64_t index, int) { task(index); });
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
   double read(std::int64_t chunks) {
-    const double passed = seconds(chunks, [&](std::int64_t at) { probes_.read(memory_.get() + at * chunk); });
+    const double passed = seconds(chunks, [&](std::int64_t index) { probes_.read(memory_.get() + index * chunk); });
     return static_cast<double>(chunks * chunk) / passed;
   }
 
@@ -209,14 +210,14 @@ class machine {
   std::shared_ptr<std::byte[]> memory_;
 };
 
-void print(const settings& wanted, const machine& on, const limits& found) {
+void print(const settings& wanted, const machine& host, const limits& found) {
   const char* shown =
       "{}, {} threads: {:.1f} GB/s read, {:.1f} of {} MB again; products a second, in thousand millions: "
       "{:.0f} of bytes, {:.0f} of float32, {:.0f} of bf16\n";
   const char* json =
       "{{\"instruction_set\": \"{}\", \"threads\": {}, \"gigabytes\": {:.2f}, \"gigabytes_again\": {:.2f}, "
       "\"again_megabytes\": {}, \"int8\": {:.1f}, \"float32\": {:.1f}, \"bf16\": {:.1f}}}\n";
-  fmt::print(fmt::runtime(wanted.json ? json : shown), on.set(), on.threads(), found.bytes / 1e9, found.again / 1e9,
+  fmt::print(fmt::runtime(wanted.json ? json : shown), host.set(), host.threads(), found.bytes / 1e9, found.again / 1e9,
              wanted.again, found.int8 / 1e9, found.float32 / 1e9, found.bf16 / 1e9);
 }
 
@@ -260,9 +261,9 @@ std::optional<settings> parse(int argc, char** argv) {
 
 void run(const settings& wanted) {
   if (wanted.weights) return print_weight_bits();
-  machine on(wanted);
-  on.measured(1);  // wakes the threads, and the processors from whatever clock they rest at
-  print(wanted, on, on.measured(wanted.repetitions));
+  machine host(wanted);
+  host.measured(1);  // wakes the threads, and the processors from whatever clock they rest at
+  print(wanted, host, host.measured(wanted.repetitions));
 }
 
 }  // namespace

@@ -43,8 +43,8 @@ struct measurement {
   double whole() const { return text + weights + rest; }
 };
 
-double seconds(clock_type::time_point from, clock_type::time_point to) {
-  return std::chrono::duration<double>(to - from).count();
+double seconds(clock_type::time_point begin, clock_type::time_point end) {
+  return std::chrono::duration<double>(end - begin).count();
 }
 
 /// The most that was resident so far. Not getrusage(): that remembers who started the process.
@@ -56,31 +56,31 @@ double peak_memory_mib() {
 }
 
 measurement measure(const settings& wanted) {
-  measurement one{};
+  measurement result{};
   clock_type::time_point first_weight, last_weight;
   cogen::load_options options;
   options.threads = wanted.threads;
   options.progress = [&](const cogen::load_progress& now) {
     last_weight = clock_type::now();
     if (now.done_bytes == 0) first_weight = last_weight;
-    one.weight_bytes = now.total_bytes;
+    result.weight_bytes = now.total_bytes;
     return true;
   };
   const auto begin = clock_type::now();
   const auto model = cogen::load_model(wanted.model, options);
   const auto end = clock_type::now();
-  one.text = seconds(begin, first_weight);
-  one.weights = seconds(first_weight, last_weight);
-  one.rest = seconds(last_weight, end);
-  return one;
+  result.text = seconds(begin, first_weight);
+  result.weights = seconds(first_weight, last_weight);
+  result.rest = seconds(last_weight, end);
+  return result;
 }
 
-measurement median(std::vector<measurement> all) {
-  std::ranges::sort(all, {}, &measurement::whole);
-  return all[all.size() / 2];
+measurement median(std::vector<measurement> runs) {
+  std::ranges::sort(runs, {}, &measurement::whole);
+  return runs[runs.size() / 2];
 }
 
-void print(const settings& wanted, const start& before, double first, const measurement& middle) {
+void print(const settings& wanted, const start& baseline, double first, const measurement& middle) {
   const double speed = static_cast<double>(middle.weight_bytes) / middle.weights / 1e9;
   const char* shown =
       "LibTorch's own start {:.3f} s of processor time, {:.0f} MiB\n"
@@ -90,7 +90,7 @@ void print(const settings& wanted, const start& before, double first, const meas
       "{{\"start_seconds\": {:.4f}, \"start_memory_mib\": {:.0f}, \"loads\": {}, \"first_seconds\": {:.4f}, "
       "\"seconds\": {:.4f}, \"text_seconds\": {:.4f}, \"weight_seconds\": {:.4f}, \"other_seconds\": {:.4f}, "
       "\"gigabytes_per_second\": {:.2f}, \"peak_memory_mib\": {:.0f}}}\n";
-  fmt::print(fmt::runtime(wanted.json ? json : shown), before.processor_seconds, before.memory_mib, wanted.repeat,
+  fmt::print(fmt::runtime(wanted.json ? json : shown), baseline.processor_seconds, baseline.memory_mib, wanted.repeat,
              first, middle.whole(), middle.text, middle.weights, middle.rest, speed, peak_memory_mib());
 }
 
@@ -112,18 +112,18 @@ std::optional<settings> parse(int argc, char** argv) {
   return wanted;
 }
 
-void run(const settings& wanted, const start& before) {
-  std::vector<measurement> all;
-  for (int i = 0; i < wanted.repeat; ++i) all.push_back(measure(wanted));
-  const double first = all.front().whole();
-  print(wanted, before, first, median(std::move(all)));
+void run(const settings& wanted, const start& baseline) {
+  std::vector<measurement> runs;
+  for (int i = 0; i < wanted.repeat; ++i) runs.push_back(measure(wanted));
+  const double first = runs.front().whole();
+  print(wanted, baseline, first, median(std::move(runs)));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  const start before{static_cast<double>(std::clock()) / CLOCKS_PER_SEC, peak_memory_mib()};
-  if (const auto wanted = parse(argc, argv)) run(*wanted, before);
+  const start baseline{static_cast<double>(std::clock()) / CLOCKS_PER_SEC, peak_memory_mib()};
+  if (const auto wanted = parse(argc, argv)) run(*wanted, baseline);
   return 0;
 } catch (const std::exception& e) {
   fmt::print(stderr, "load: {}\n", e.what());

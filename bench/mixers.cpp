@@ -63,7 +63,7 @@ tiled_matrix matrix(std::int64_t outputs, std::int64_t inputs, worker_pool& work
 // Multiply-adds of one lane that a thread does in a second, in products whose operands stay in the first-level cache.
 class multiply_adds {
  public:
-  explicit multiply_adds(const execution& run) : run_{&one_, run.set} {}
+  explicit multiply_adds(const execution& run) : run_{&worker_, run.set} {}
 
   double operator()() {
     constexpr int rounds = 40;
@@ -75,9 +75,9 @@ class multiply_adds {
   }
 
  private:
-  worker_pool one_{1};
+  worker_pool worker_{1};
   execution run_;
-  tiled_matrix weights_ = matrix(64, 64, one_);
+  tiled_matrix weights_ = matrix(64, 64, worker_);
   std::vector<float> x_ = floats(96 * 64), y_ = floats(96 * 64);
 };
 
@@ -91,7 +91,7 @@ class layer {
         in_(matrix(shape.channels() + shape.values(), shape.hidden, *run.workers)),
         out_(matrix(shape.hidden, shape.values(), *run.workers)) {
     row_.count = tokens;
-    row_.before = row_.after = state_.data();
+    row_.initial_state = row_.final_state = state_.data();
   }
 
   void project_in() { multiply(in_, hidden_, shape_.hidden, mixed_, width()); }
@@ -134,9 +134,9 @@ class layer {
  private:
   std::int64_t width() const { return shape_.channels() + shape_.values(); }
 
-  void multiply(const tiled_matrix& by, const std::vector<float>& x, std::int64_t x_stride, std::vector<float>& y,
+  void multiply(const tiled_matrix& weights, const std::vector<float>& x, std::int64_t x_stride, std::vector<float>& y,
                 std::int64_t y_stride) const {
-    linear(run_, by, {.x = x.data(), .x_stride = x_stride, .y = y.data(), .y_stride = y_stride, .rows = tokens_});
+    linear(run_, weights, {.x = x.data(), .x_stride = x_stride, .y = y.data(), .y_stride = y_stride, .rows = tokens_});
   }
 
   const execution& run_;
@@ -152,14 +152,14 @@ class layer {
 
 // Rounds of everything in turn, so that what else runs on the machine slows all of it.
 void bench(const execution& run, const layer_shape& shape, std::int64_t tokens) {
-  layer one(run, shape, tokens);
+  layer subject(run, shape, tokens);
   multiply_adds limit(run);
   std::vector<double> rates, shares, parts, convolutions;
   for (int repetition = 0; repetition <= repetitions; ++repetition) {
     const double fastest = limit() * run.workers->threads();
-    const double attend = seconds([&] { one.attend(); });
-    const double convolve = seconds([&] { one.convolve(); });
-    const double whole = attend + convolve + seconds([&] { one.project_in(), one.project_out(); });
+    const double attend = seconds([&] { subject.attend(); });
+    const double convolve = seconds([&] { subject.convolve(); });
+    const double whole = attend + convolve + seconds([&] { subject.project_in(), subject.project_out(); });
     if (repetition == 0) continue;
     rates.push_back(static_cast<double>(tokens) / attend);
     shares.push_back(shape.operations() * static_cast<double>(tokens) / attend / fastest);
@@ -231,7 +231,7 @@ int main(int count, char** arguments) try {
   if (count > 3) repetitions = std::max(3, std::atoi(arguments[3]));
   const execution run{&workers, instruction_set_named(set)};
   std::vector<std::int64_t> lengths;
-  for (int at = 4; at < count; ++at) lengths.push_back(std::atoll(arguments[at]));
+  for (int index = 4; index < count; ++index) lengths.push_back(std::atoll(arguments[index]));
   if (lengths.empty()) lengths = {1, 512, 2048};
   for (const auto& shape : shapes)
     for (const auto tokens : lengths) bench(run, shape, tokens);

@@ -46,11 +46,11 @@ struct timing {
   double median, first_quartile, third_quartile;
 };
 
-/// Nanoseconds of each of the `count` operations that `work` does; `before` it, in each round, is not counted.
-timing measure(std::size_t count, const std::function<void()>& before, const std::function<void()>& work) {
+/// Nanoseconds of each of the `count` operations that `work` does; `prepare` it, in each round, is not counted.
+timing measure(std::size_t count, const std::function<void()>& prepare, const std::function<void()>& work) {
   std::vector<double> times;
   for (int round = -1; round < rounds; ++round) {
-    before();
+    prepare();
     const auto start = std::chrono::steady_clock::now();
     work();
     const std::chrono::duration<double, std::nano> passed = std::chrono::steady_clock::now() - start;
@@ -101,28 +101,28 @@ class bench {
     std::vector<std::vector<int>> turns(steps, turn_);
     if (shuffled)
       for (auto& each : turns) std::shuffle(each.begin(), each.end(), random_numbers);
-    const auto before = [&] {
+    const auto prepare = [&] {
       for (const int slot : turn_) held_.cut(slot, prompt);
     };
-    const auto result = measure(turn_.size() * steps, before, [&] {
+    const auto result = measure(turn_.size() * steps, prepare, [&] {
       for (const auto& turn : turns)
         for (const int slot : turn) held_.extend(slot, {&more[static_cast<std::size_t>(slot)], 1});
     });
-    before();
+    prepare();
     return result;
   }
 
   timing cut(int length) {
-    const auto before = [&] {
+    const auto prepare = [&] {
       for (const int slot : turn_) {
-        const auto& all = prompts_[static_cast<std::size_t>(slot)];
-        held_.extend(slot, std::span(all).subspan(static_cast<std::size_t>(held_.length(slot))));
+        const auto& ids = prompts_[static_cast<std::size_t>(slot)];
+        held_.extend(slot, std::span(ids).subspan(static_cast<std::size_t>(held_.length(slot))));
       }
     };
-    const auto result = measure(turn_.size(), before, [&] {
+    const auto result = measure(turn_.size(), prepare, [&] {
       for (const int slot : turn_) held_.cut(slot, length);
     });
-    before();
+    prepare();
     return result;
   }
 
@@ -138,20 +138,20 @@ class bench {
   const std::vector<int> turn_ = all_slots(static_cast<int>(prompts_.size()));
 };
 
-void print(const char* what, const timing& ours, const timing& naive, const timing& memory) {
-  std::printf("  %-44s %7.0f ns (%.0f to %.0f)  %8.4f of naive", what, ours.median, ours.first_quartile,
+void print(const char* label, const timing& ours, const timing& naive, const timing& memory) {
+  std::printf("  %-44s %7.0f ns (%.0f to %.0f)  %8.4f of naive", label, ours.median, ours.first_quartile,
               ours.third_quartile, ours.median / naive.median);
   if (memory.median > 0) std::printf("  %5.1f of memcmp, %.0f ns", ours.median / memory.median, memory.median);
   std::printf("\n");
 }
 
-void run(const workload& what) {
-  const auto common = random_tokens(what.common);
-  std::vector<tokens> prompts, known, others;
-  for (int slot = 0; slot < what.slots; ++slot) prompts.push_back(prompt_after(common));
+void run(const workload& load) {
+  const auto common = random_tokens(load.common);
+  std::vector<tokens> prompts, known, unknown;
+  for (int slot = 0; slot < load.slots; ++slot) prompts.push_back(prompt_after(common));
   for (std::size_t i = 0; i < lookups; ++i) {
     known.push_back(prompts[i * 31 % prompts.size()]);
-    others.push_back(prompt_after(common));
+    unknown.push_back(prompt_after(common));
   }
   bench<prefix_tree> ours(prompts);
   bench<naive_prefixes> naive(prompts);
@@ -159,13 +159,14 @@ void run(const workload& what) {
   const auto own = [](int slot) { return static_cast<token>(slot * 7919 % 50'000); };
   const auto alike = [](int) { return 7; };
 
-  std::printf("%d slots, prompts of %d tokens, the first %d of all the same\n", what.slots, prompt, what.common);
+  std::printf("%d slots, prompts of %d tokens, the first %d of all the same\n", load.slots, prompt, load.common);
   print("find a prompt that is held", ours.find(known), naive.find(known), ours.compare(known));
-  if (what.common < prompt) print("find another prompt", ours.find(others), naive.find(others), ours.compare(others));
-  print("the same, of which whole blocks are usable", ours.find(others, whole_blocks), naive.find(others, whole_blocks),
-        ours.compare(others));
+  if (load.common < prompt)
+    print("find another prompt", ours.find(unknown), naive.find(unknown), ours.compare(unknown));
+  print("the same, of which whole blocks are usable", ours.find(unknown, whole_blocks),
+        naive.find(unknown, whole_blocks), ours.compare(unknown));
   print("extend by a token, 64 times, each by its own", ours.extend(own, 64), naive.extend(own, 64), {});
-  if (what.common == prompt) print("the first of them, where they part", ours.extend(own, 1), naive.extend(own, 1), {});
+  if (load.common == prompt) print("the first of them, where they part", ours.extend(own, 1), naive.extend(own, 1), {});
   print("extend by a token, 64 times, all alike", ours.extend(alike, 64), naive.extend(alike, 64), {});
   print("the same, in another order each time", ours.extend(alike, 64, true), naive.extend(alike, 64, true), {});
   print("cut the last 8 tokens", ours.cut(prompt - 8), naive.cut(prompt - 8), {});

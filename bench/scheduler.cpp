@@ -48,9 +48,9 @@ constexpr workload workloads[] = {
 
 class load {
  public:
-  explicit load(const workload& what)
-      : what_(what),
-        machine_(limits_of(what), fcfs(), longest_idle(), what.growing ? watermarks() : reserve_max_length()) {
+  explicit load(const workload& traffic)
+      : traffic_(traffic),
+        machine_(limits_of(traffic), fcfs(), longest_idle(), traffic.growing ? watermarks() : reserve_max_length()) {
     top_up();
   }
 
@@ -59,45 +59,45 @@ class load {
     std::size_t rows = 0;
     for (int i = 0; i < steps; ++i) {
       in_flight_.push_back(machine_.next());
-      if (static_cast<int>(in_flight_.size()) < what_.depth) continue;
+      if (static_cast<int>(in_flight_.size()) < traffic_.depth) continue;
       rows += in_flight_.front().rows.size();
       std::ranges::fill(in_flight_.front().sampled, 7);
       machine_.absorb(in_flight_.front());
       in_flight_.pop_front();
-      if (what_.new_tokens != plenty) top_up();
+      if (traffic_.new_tokens != plenty) top_up();
     }
     return rows;
   }
 
  private:
-  static limits limits_of(const workload& what) {
+  static limits limits_of(const workload& traffic) {
     limits result;
-    result.slots = what.slots;
+    result.slots = traffic.slots;
     result.max_sequence_length = 1 << 16;
-    result.max_batched_tokens = what.max_batched_tokens;
-    result.depth = what.depth;
+    result.max_batched_tokens = traffic.max_batched_tokens;
+    result.depth = traffic.depth;
     result.usage = {0, 1, 64};
-    result.prefix_caching = what.common > 0;
-    result.spare_slots = what.common > 0 ? what.slots : 0;
-    if (what.growing) result.memory_bytes = std::int64_t{1000} * (1 << 16);
+    result.prefix_caching = traffic.common > 0;
+    result.spare_slots = traffic.common > 0 ? traffic.slots : 0;
+    if (traffic.growing) result.memory_bytes = std::int64_t{1000} * (1 << 16);
     return result;
   }
 
   void top_up() {
     sequence_options options;
-    options.max_new_tokens = what_.new_tokens;
+    options.max_new_tokens = traffic_.new_tokens;
     options.release_at_end = true;
-    while (machine_.live() < what_.live) machine_.submit(options, {next_prompt(), output::sample, plenty});
+    while (machine_.live() < traffic_.live) machine_.submit(options, {next_prompt(), output::sample, plenty});
   }
 
   std::vector<token> next_prompt() {
-    std::vector<token> prompt(static_cast<std::size_t>(what_.prompt), 1);
+    std::vector<token> prompt(static_cast<std::size_t>(traffic_.prompt), 1);
     ++asked_;
-    std::fill(prompt.begin() + std::min(what_.common, what_.prompt), prompt.end(), asked_);
+    std::fill(prompt.begin() + std::min(traffic_.common, traffic_.prompt), prompt.end(), asked_);
     return prompt;
   }
 
-  workload what_;
+  workload traffic_;
   token asked_ = 0;
   scheduler machine_;
   std::deque<step> in_flight_;
@@ -112,28 +112,28 @@ struct cost {
 
 cost cost_of(load& running, const instruction_counter& counter) {
   const auto start = std::chrono::steady_clock::now();
-  const auto before = counter.now();
+  const auto first_count = counter.now();
   const auto run = running.run(steps_per_round);
   const auto rows = static_cast<double>(run);
-  const auto instructions = static_cast<double>(counter.now() - before);
+  const auto instructions = static_cast<double>(counter.now() - first_count);
   const std::chrono::duration<double, std::nano> passed = std::chrono::steady_clock::now() - start;
   return {passed.count() / rows, instructions / rows, run};
 }
 
-void measure(const workload& what, const instruction_counter& counter) {
-  load running(what);
-  const auto before = running.run(steps_per_round);
+void measure(const workload& traffic, const instruction_counter& counter) {
+  load running(traffic);
+  const auto warm_up = running.run(steps_per_round);
   std::vector<double> times, instructions;
-  std::size_t rows = before;
+  std::size_t rows = warm_up;
   for (int i = 0; i < rounds; ++i) {
-    const cost one = cost_of(running, counter);
-    times.push_back(one.nanoseconds);
-    instructions.push_back(one.instructions);
-    rows += one.rows;
+    const cost round_cost = cost_of(running, counter);
+    times.push_back(round_cost.nanoseconds);
+    instructions.push_back(round_cost.instructions);
+    rows += round_cost.rows;
   }
   std::sort(times.begin(), times.end());
   std::sort(instructions.begin(), instructions.end());
-  std::printf("%-52s %7.0f ns a row (%.0f to %.0f)", what.name, times[rounds / 2], times.front(), times.back());
+  std::printf("%-52s %7.0f ns a row (%.0f to %.0f)", traffic.name, times[rounds / 2], times.front(), times.back());
   if (counter.counts()) std::printf(", %.0f instructions", instructions[rounds / 2]);
   std::printf("; %zu rows in all\n", rows);
 }

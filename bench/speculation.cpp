@@ -119,17 +119,17 @@ void rethrow(const std::exception_ptr& error) {
 }
 
 struct measured {
-  decoding all;
+  decoding totals;
   cogen::usage drafts = {};  // of all streams
 };
 
-net::awaitable<void> read(cogen::token_stream& stream, decoding& all) {
+net::awaitable<void> read(cogen::token_stream& stream, decoding& totals) {
   bool is_first = true;
   while (const auto piece = co_await stream.async_next(net::use_awaitable)) {
-    all.generated(static_cast<int>(piece->tokens.size()), is_first);
+    totals.generated(static_cast<int>(piece->tokens.size()), is_first);
     is_first = false;
   }
-  all.ended();
+  totals.ended();
 }
 
 measured serve(cogen::engine& engine, int streams, cogen::request (*ask)(int), const settings& wanted,
@@ -144,7 +144,7 @@ measured serve(cogen::engine& engine, int streams, cogen::request (*ask)(int), c
     request.speculative = {.drafter = drafter, .max_draft_tokens = wanted.drafts};
     running.push_back(engine.generate(std::move(request)));
   }
-  for (auto& each : running) net::co_spawn(context, read(each, result.all), rethrow);
+  for (auto& each : running) net::co_spawn(context, read(each, result.totals), rethrow);
   context.run();
   for (const auto& each : running) {
     result.drafts.draft_tokens += each.usage().draft_tokens;
@@ -167,26 +167,27 @@ void compare(const char* text, cogen::request (*ask)(int), int streams, const se
   const auto without = [&] { return serve(engine, streams, ask, wanted, nullptr); };
   const auto with = [&] { return serve(engine, streams, ask, wanted, cogen::prompt_lookup()); };
   without(), with();  // fill caches, and learn the times of steps
-  std::vector<double> before, after, gains, processor_gains;
+  std::vector<double> plain, after, gains, processor_gains;
   cogen::usage drafts;
   for (int i = 0; i < wanted.repetitions; ++i) {
     const bool first = i % 2 == 0;  // it is measured first in every other pair
-    auto one = first ? without() : with();
+    auto baseline = first ? without() : with();
     auto other = first ? with() : without();
-    if (!first) std::swap(one, other);
-    before.push_back(one.all.tokens_per_second());
-    after.push_back(other.all.tokens_per_second());
-    gains.push_back(after.back() / before.back());
-    processor_gains.push_back(other.all.tokens_per_processor_second() / one.all.tokens_per_processor_second());
+    if (!first) std::swap(baseline, other);
+    plain.push_back(baseline.totals.tokens_per_second());
+    after.push_back(other.totals.tokens_per_second());
+    gains.push_back(after.back() / plain.back());
+    processor_gains.push_back(other.totals.tokens_per_processor_second() /
+                              baseline.totals.tokens_per_processor_second());
     drafts = other.drafts;
   }
-  const auto shown = [](const std::vector<double>& all) {
-    return fmt::format("[{:.3f}, {:.3f}, {:.3f}]", median_of(all, 0.25), median_of(all), median_of(all, 0.75));
+  const auto shown = [](const std::vector<double>& values) {
+    return fmt::format("[{:.3f}, {:.3f}, {:.3f}]", median_of(values, 0.25), median_of(values), median_of(values, 0.75));
   };
   fmt::print(
       "{{\"text\": \"{}\", \"streams\": {}, \"without\": {:.1f}, \"with\": {:.1f}, \"gain\": {}, "
       "\"by processor time\": {}, \"drafts\": {}, \"accepted\": {}}}\n",
-      text, streams, median_of(before), median_of(after), shown(gains), shown(processor_gains), drafts.draft_tokens,
+      text, streams, median_of(plain), median_of(after), shown(gains), shown(processor_gains), drafts.draft_tokens,
       drafts.accepted_draft_tokens);
   std::cout.flush();
 }

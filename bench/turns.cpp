@@ -83,8 +83,8 @@ class conversation {
   /// `length` tokens of a text, which go on for what is left of the last quarter with others of `number`.
   void write(int number, int length) {
     held_ = message(6, length, end_);
-    const auto others = message(number, length, end_);
-    std::copy(others.begin() + length / 4 * 3, others.end() - 1, held_.begin() + length / 4 * 3);
+    const auto tail = message(number, length, end_);
+    std::copy(tail.begin() + length / 4 * 3, tail.end() - 1, held_.begin() + length / 4 * 3);
     held_.pop_back();
   }
 
@@ -135,14 +135,14 @@ void run(const settings& wanted) {
     context.run();
     future.get();
   };
-  conversation one(wanted, end), other(wanted, end), text(wanted, end);
+  conversation chat(wanted, end), other(wanted, end), text(wanted, end);
   {
     cogen::engine engine(model, options_of(wanted));
-    one.say(1, wanted.system);
-    one.say(2, wanted.message);
-    wait_for(one.answer(engine, "first turn"));
-    one.say(3, wanted.message);
-    wait_for(one.answer(engine, "second turn"));
+    chat.say(1, wanted.system);
+    chat.say(2, wanted.message);
+    wait_for(chat.answer(engine, "first turn"));
+    chat.say(3, wanted.message);
+    wait_for(chat.answer(engine, "second turn"));
     other.say(1, wanted.system);
     other.say(4, wanted.message);
     wait_for(other.answer(engine, "other conversation"));
@@ -152,8 +152,8 @@ void run(const settings& wanted) {
     wait_for(text.answer(engine, "parted text"));
   }
   cogen::engine engine(model, options_of(wanted));
-  one.say(5, wanted.message);
-  wait_for(one.answer(engine, "after a restart"));
+  chat.say(5, wanted.message);
+  wait_for(chat.answer(engine, "after a restart"));
 }
 
 }  // namespace

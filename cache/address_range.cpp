@@ -10,9 +10,9 @@
 namespace cogen::cache {
 namespace {
 
-[[noreturn]] void refuse(int error, const std::string& what, std::int64_t bytes) {
+[[noreturn]] void refuse(int error, const std::string& resource, std::int64_t bytes) {
   throw std::system_error(error, std::generic_category(),
-                          "cache: the system refuses " + std::to_string(bytes) + " bytes of " + what);
+                          "cache: the system refuses " + std::to_string(bytes) + " bytes of " + resource);
 }
 
 std::byte* map_without_memory(std::int64_t bytes) {

@@ -24,8 +24,8 @@ block_layout lay_out_each(std::span<const kv_cache_spec> shapes, PartOf part_of)
   return layout;
 }
 
-void copy_bytes(const std::byte* from, std::byte* to, std::int64_t at, std::int64_t bytes) {
-  std::memcpy(to + at, from + at, static_cast<std::size_t>(bytes));
+void copy_bytes(const std::byte* source, std::byte* target, std::int64_t offset, std::int64_t bytes) {
+  std::memcpy(target + offset, source + offset, static_cast<std::size_t>(bytes));
 }
 
 }  // namespace
@@ -55,14 +55,14 @@ void append_block(std::vector<exported_run>& runs, const block_layout& layout, s
   append(runs, {.bytes = layout.stride - end});
 }
 
-void copy_tokens(const block_layout& layout, const std::byte* from, std::byte* to, int begin, int end) {
+void copy_tokens(const block_layout& layout, const std::byte* source, std::byte* target, int begin, int end) {
   for (const block_part& part : layout.parts) {
     const std::int64_t row = part.head_stride / part.head_dim;  // one dimension of all tokens' keys
     const std::int64_t number = row / block_tokens, token = number * part.head_dim;
     for (std::int64_t dim = 0; dim < std::int64_t{part.kv_heads} * part.head_dim; ++dim)
-      copy_bytes(from, to, part.offset + dim * row + begin * number, (end - begin) * number);
+      copy_bytes(source, target, part.offset + dim * row + begin * number, (end - begin) * number);
     for (int head = 0; head < part.kv_heads && part.value_head_stride > 0; ++head)
-      copy_bytes(from, to, part.offset + part.value_offset + head * part.value_head_stride + begin * token,
+      copy_bytes(source, target, part.offset + part.value_offset + head * part.value_head_stride + begin * token,
                  (end - begin) * token);
   }
 }

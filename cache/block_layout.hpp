@@ -39,7 +39,7 @@ block_layout lay_out(std::span<const kv_cache_spec> shapes, const codec& keys, c
 void append_block(std::vector<exported_run>& runs, const block_layout& layout, scalar type, int tokens = block_tokens);
 
 /// Copies tokens [begin, end) of one block in full precision to another.
-void copy_tokens(const block_layout& layout, const std::byte* from, std::byte* to, int begin, int end);
+void copy_tokens(const block_layout& layout, const std::byte* source, std::byte* target, int begin, int end);
 
 /// Blocks that hold `tokens` tokens.
 constexpr int blocks_for(int tokens) { return tokens / block_tokens + (tokens % block_tokens != 0); }

@@ -22,18 +22,18 @@ class block_storage final : public token_storage {
   int max_sequence_length() const noexcept override { return max_sequence_length_; }
   int max_rollback_tokens() const noexcept override { return std::numeric_limits<int>::max(); }
   int longest_step() const noexcept override { return std::numeric_limits<int>::max(); }
-  int ranges(int slot, int length, kv_range* into) const override;
+  int ranges(int slot, int length, kv_range* output) const override;
   void reserve(const step& step) override;
   bool can_truncate(int, int) const override { return true; }
   void truncate(int slot, int length) override;
   void release(int slot, int length) override { truncate(slot, length); }
-  void share_prefix(int slot, int of, int length) override;
-  void copy(int from, int to, int begin, int end) override;
+  void share_prefix(int slot, int source, int length) override;
+  void copy(int source, int target, int begin, int end) override;
   void take_snapshot(int) override {}
   void drop_snapshot(int, int) override {}
   std::int64_t exported_bytes(int length) const override { return blocks_for(stored(length)) * layout_.stride; }
-  void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const override;
-  void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) override;
+  void export_slot(int slot, std::byte* output, std::vector<byte_copy>& later) const override;
+  void import_slot(int slot, int length, const std::byte* input, std::vector<byte_copy>& later) override;
   slot_footprint footprint_terms() const override { return {.fixed = 0, .per_block = layout_.stride}; }
   std::int64_t committed_bytes() const override;
 
@@ -56,14 +56,14 @@ class block_storage final : public token_storage {
   void release(int slot, blocks range) noexcept;
   void leave_parent_within_block(int slot, int length);
   template <class Copy>
-  void each_piece(int from, blocks range, Copy copy) const;
-  void copy_blocks(int from, blocks range, std::byte* into) const;
+  void each_piece(int slot, blocks range, Copy copy) const;
+  void copy_blocks(int slot, blocks range, std::byte* output) const;
 
   int max_sequence_length_;
   std::int64_t slot_stride_;
   address_range memory_;
-  std::vector<blocks> owned_;   // [slots]
-  std::vector<blocks> before_;  // [slots], what a failing reserve() restores
+  std::vector<blocks> owned_;     // [slots]
+  std::vector<blocks> previous_;  // [slots], what a failing reserve() restores
 };
 
 }  // namespace cogen::cache

@@ -32,9 +32,9 @@ int least_length(const std::vector<layer*>& storages) {
   return length;
 }
 
-int least(const std::vector<std::unique_ptr<layer>>& layers, int (layer::*what)() const noexcept) {
+int least(const std::vector<std::unique_ptr<layer>>& layers, int (layer::*limit)() const noexcept) {
   int tokens = std::numeric_limits<int>::max();
-  for (const auto& layer : layers) tokens = std::min(tokens, ((*layer).*what)());
+  for (const auto& layer : layers) tokens = std::min(tokens, ((*layer).*limit)());
   return tokens;
 }
 
@@ -112,10 +112,10 @@ void cache::check_can_return(int slot, int length) const {
                            " no longer holds what they need, and no snapshot was taken there");
 }
 
-void cache::check_not_shared(int slot, int from) const {
+void cache::check_not_shared(int slot, int length) const {
   const int pinned = table_->pinned(slot);
-  if (from < pinned)
-    throw std::logic_error(name_of(slot) + " cannot lose its tokens from " + std::to_string(from) +
+  if (length < pinned)
+    throw std::logic_error(name_of(slot) + " cannot lose its tokens from " + std::to_string(length) +
                            " on: other slots read its first " + std::to_string(pinned));
 }
 
@@ -221,22 +221,23 @@ void cache::release(int slot, int length) {
   encoder_inputs_->set_length(slot, 0);
 }
 
-slot_parent cache::parent_for(int of, int length) const {
-  const slot_parent theirs = table_->parent(of);
-  if (theirs.length == 0) return {.slot = of, .length = length};
+slot_parent cache::parent_for(int slot, int length) const {
+  const slot_parent theirs = table_->parent(slot);
+  if (theirs.length == 0) return {.slot = slot, .length = length};
   if (theirs.length >= length) return {.slot = theirs.slot, .length = length};
-  throw std::logic_error(name_of(of) + " reads its first " + count_of(theirs.length) + " in slot " +
+  throw std::logic_error(name_of(slot) + " reads its first " + count_of(theirs.length) + " in slot " +
                          std::to_string(theirs.slot) + ": its first " + std::to_string(length) +
                          " do not lie in one slot, so no other can read them in place");
 }
 
-void cache::share_prefix(int slot, int of, int length) {
+void cache::share_prefix(int slot, int source, int length) {
   check_empty(slot);
-  if (length < 1 || length % block_tokens != 0 || length > table_->length(of))
-    throw std::invalid_argument(name_of(slot) + " cannot share " + count_of(length) + " of slot " + std::to_string(of) +
-                                ": it has to be a multiple of 64 and at most " + std::to_string(table_->length(of)));
-  check_can_return(of, length);
-  const slot_parent parent = parent_for(of, length);
+  if (length < 1 || length % block_tokens != 0 || length > table_->length(source))
+    throw std::invalid_argument(name_of(slot) + " cannot share " + count_of(length) + " of slot " +
+                                std::to_string(source) + ": it has to be a multiple of 64 and at most " +
+                                std::to_string(table_->length(source)));
+  check_can_return(source, length);
+  const slot_parent parent = parent_for(source, length);
   fill(slot, [&] {
     for (auto* storage : storages_) storage->share_prefix(slot, parent.slot, length);
   });
@@ -245,15 +246,15 @@ void cache::share_prefix(int slot, int of, int length) {
 
 void cache::check_fork(const slot_fork& fork) const {
   check_empty(fork.slot);
-  if (fork.shared < 0 || fork.shared % block_tokens != 0 || fork.shared > fork.end || fork.end > length(fork.from) ||
+  if (fork.shared < 0 || fork.shared % block_tokens != 0 || fork.shared > fork.end || fork.end > length(fork.source) ||
       (fork.shared > 0 && fork.shared > length(fork.parent)))
     throw std::invalid_argument(name_of(fork.slot) + " cannot begin with " + count_of(fork.shared) + " of slot " +
                                 std::to_string(fork.parent) + " and end at " + std::to_string(fork.end) + " of slot " +
-                                std::to_string(fork.from));
+                                std::to_string(fork.source));
   if (encoder_length(fork.slot) > 0)
     throw std::logic_error(name_of(fork.slot) + " holds an encoder input of " +
                            std::to_string(encoder_length(fork.slot)) + ", it has to be empty");
-  check_can_return(fork.from, fork.end);
+  check_can_return(fork.source, fork.end);
 }
 
 void cache::fork(const slot_fork& fork) {
@@ -261,39 +262,39 @@ void cache::fork(const slot_fork& fork) {
   const slot_parent parent = fork.shared > 0 ? parent_for(fork.parent, fork.shared) : slot_parent{};
   auto resolved = fork;
   resolved.parent = parent.slot;
-  const int encoder_input = encoder_length(fork.from);
+  const int encoder_input = encoder_length(fork.source);
   fill(fork.slot, [&] {
     if (fork.end > 0)
       for (auto* storage : storages_) storage->fork(resolved);
     if (encoder_input > 0)
-      for (auto* reader : readers_) reader->copy(fork.from, fork.slot, 0, encoder_input);
+      for (auto* reader : readers_) reader->copy(fork.source, fork.slot, 0, encoder_input);
   });
   if (fork.shared > 0) table_->set_parent(fork.slot, parent);
   table_->set_length(fork.slot, fork.end);
   encoder_inputs_->set_length(fork.slot, encoder_input);
 }
 
-void cache::copy(int from, int to, int begin, int end) {
-  if (from == to) throw std::invalid_argument(name_of(from) + " cannot be copied to itself");
-  if (begin < 0 || begin > end || end > length(from) || begin > length(to))
+void cache::copy(int source, int target, int begin, int end) {
+  if (source == target) throw std::invalid_argument(name_of(source) + " cannot be copied to itself");
+  if (begin < 0 || begin > end || end > length(source) || begin > length(target))
     throw std::length_error("cache: tokens " + std::to_string(begin) + " to " + std::to_string(end) +
-                            " cannot be copied from slot " + std::to_string(from) + ", which holds " +
-                            std::to_string(length(from)) + ", to slot " + std::to_string(to) + ", which holds " +
-                            std::to_string(length(to)));
-  if (begin < table_->parent(to).length)
-    throw std::logic_error(name_of(to) + " reads its first " + count_of(table_->parent(to).length) + " in slot " +
-                           std::to_string(table_->parent(to).slot) + ": a copy from " + std::to_string(begin) +
-                           " on would overwrite them");
-  check_can_return(from, end);
-  truncate(to, begin);
+                            " cannot be copied from slot " + std::to_string(source) + ", which holds " +
+                            std::to_string(length(source)) + ", to slot " + std::to_string(target) + ", which holds " +
+                            std::to_string(length(target)));
+  if (begin < table_->parent(target).length)
+    throw std::logic_error(name_of(target) + " reads its first " + count_of(table_->parent(target).length) +
+                           " in slot " + std::to_string(table_->parent(target).slot) + ": a copy from " +
+                           std::to_string(begin) + " on would overwrite them");
+  check_can_return(source, end);
+  truncate(target, begin);
   if (begin == end) return;
   try {
-    for (auto* storage : storages_) storage->copy(from, to, begin, end);
+    for (auto* storage : storages_) storage->copy(source, target, begin, end);
   } catch (...) {
-    give_up_copy(to, begin);
+    give_up_copy(target, begin);
     throw;
   }
-  table_->set_length(to, end);
+  table_->set_length(target, end);
 }
 
 /// Rings and states may be past `begin` already, and then nothing can continue from there.
@@ -353,26 +354,26 @@ void cache::check_exported(int slot, int length, int encoder_length, std::size_t
                                 ", not " + std::to_string(bytes));
 }
 
-void cache::export_slot(int slot, std::span<std::byte> into) const { run(begin_export(slot, into)); }
+void cache::export_slot(int slot, std::span<std::byte> output) const { run(begin_export(slot, output)); }
 
-void cache::import_slot(int slot, int length, std::span<const std::byte> from, int encoder_length) {
-  run(begin_import(slot, length, from, encoder_length));
+void cache::import_slot(int slot, int length, std::span<const std::byte> input, int encoder_length) {
+  run(begin_import(slot, length, input, encoder_length));
 }
 
-std::vector<byte_copy> cache::begin_export(int slot, std::span<std::byte> into) const {
-  check_exported(slot, length(slot), encoder_length(slot), into.size());
+std::vector<byte_copy> cache::begin_export(int slot, std::span<std::byte> output) const {
+  check_exported(slot, length(slot), encoder_length(slot), output.size());
   std::vector<byte_copy> later;
   const auto put = [&](const cogen::cache::layer& storage, int length) {
     const auto bytes = static_cast<std::size_t>(storage.exported_bytes(length));
-    storage.export_slot(slot, into.first(bytes), later);
-    into = into.subspan(bytes);
+    storage.export_slot(slot, output.first(bytes), later);
+    output = output.subspan(bytes);
   };
   for (const auto* storage : storages_) put(*storage, length(slot));
   for (const auto* reader : readers_) put(*reader, encoder_length(slot));
   return later;
 }
 
-std::vector<byte_copy> cache::begin_import(int slot, int length, std::span<const std::byte> from, int encoder_length) {
+std::vector<byte_copy> cache::begin_import(int slot, int length, std::span<const std::byte> input, int encoder_length) {
   check_empty(slot);
   if (length < 0 || encoder_length < 0)
     throw std::invalid_argument(name_of(slot) + " cannot take in " + count_of(std::min(length, encoder_length)));
@@ -381,12 +382,12 @@ std::vector<byte_copy> cache::begin_import(int slot, int length, std::span<const
     if (encoder_length > reader->max_sequence_length())
       throw std::length_error(name_of(slot) + " would hold an encoder input of " + count_of(encoder_length) +
                               ", the limit is " + std::to_string(reader->max_sequence_length()));
-  check_exported(slot, length, encoder_length, from.size());
+  check_exported(slot, length, encoder_length, input.size());
   std::vector<byte_copy> later;
   const auto take = [&](cogen::cache::layer& storage, int tokens) {
     const auto bytes = static_cast<std::size_t>(storage.exported_bytes(tokens));
-    if (tokens > 0) storage.import_slot(slot, tokens, from.first(bytes), later);
-    from = from.subspan(bytes);
+    if (tokens > 0) storage.import_slot(slot, tokens, input.first(bytes), later);
+    input = input.subspan(bytes);
   };
   fill(slot, [&] {
     for (auto* storage : storages_) take(*storage, length);

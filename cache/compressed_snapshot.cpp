@@ -102,8 +102,8 @@ void compress_run(const exported_run& run, const std::byte* snapshot, std::byte*
 
 template <class Number>
 void decompress_run(const exported_run& run, const std::byte* compressed, std::byte* snapshot) {
-  each_group<Number>(run, snapshot, compressed, [](std::byte* numbers, int count, int, const std::byte* from) {
-    dequantize_group<Number>(from, count, numbers);
+  each_group<Number>(run, snapshot, compressed, [](std::byte* numbers, int count, int, const std::byte* group) {
+    dequantize_group<Number>(group, count, numbers);
   });
 }
 
@@ -132,9 +132,9 @@ void each_run(std::span<const exported_run> runs, From* snapshot, To* compressed
 template <class Bits>
 bool none_has(Bits wanted, std::span<const std::byte> numbers) {
   bool found = false;
-  for (std::size_t at = 0; at + sizeof(Bits) <= numbers.size(); at += sizeof(Bits)) {
+  for (std::size_t offset = 0; offset + sizeof(Bits) <= numbers.size(); offset += sizeof(Bits)) {
     Bits bits;
-    std::memcpy(&bits, numbers.data() + at, sizeof(bits));
+    std::memcpy(&bits, numbers.data() + offset, sizeof(bits));
     found |= (bits & wanted) == wanted;
   }
   return !found;
@@ -196,19 +196,21 @@ std::int64_t compressed_bytes(std::span<const exported_run> runs) {
 void compress(std::span<const exported_run> runs, std::span<const std::byte> snapshot,
               std::span<std::byte> compressed) {
   check(runs, snapshot.size(), compressed.size());
-  each_run(runs, snapshot.data(), compressed.data(), [](const exported_run& run, const std::byte* from, std::byte* to) {
-    if (!run.type) return void(std::copy_n(from, run.bytes, to));
-    with_number_of(*run.type, [&](auto number) { compress_run<decltype(number)>(run, from, to); });
-  });
+  each_run(runs, snapshot.data(), compressed.data(),
+           [](const exported_run& run, const std::byte* source, std::byte* target) {
+             if (!run.type) return void(std::copy_n(source, run.bytes, target));
+             with_number_of(*run.type, [&](auto number) { compress_run<decltype(number)>(run, source, target); });
+           });
 }
 
 void decompress(std::span<const exported_run> runs, std::span<const std::byte> compressed,
                 std::span<std::byte> snapshot) {
   check(runs, snapshot.size(), compressed.size());
-  each_run(runs, snapshot.data(), compressed.data(), [](const exported_run& run, std::byte* to, const std::byte* from) {
-    if (!run.type) return void(std::copy_n(from, run.bytes, to));
-    with_number_of(*run.type, [&](auto number) { decompress_run<decltype(number)>(run, from, to); });
-  });
+  each_run(runs, snapshot.data(), compressed.data(),
+           [](const exported_run& run, std::byte* target, const std::byte* source) {
+             if (!run.type) return void(std::copy_n(source, run.bytes, target));
+             with_number_of(*run.type, [&](auto number) { decompress_run<decltype(number)>(run, source, target); });
+           });
 }
 
 }  // namespace cogen::cache

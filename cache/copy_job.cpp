@@ -8,13 +8,13 @@ namespace cogen::cache {
 
 void check(std::span<const byte_copy> copies) {
   for (const byte_copy& copy : copies)
-    if (copy.from.size() != copy.to.size())
-      throw std::invalid_argument("transfer: " + std::to_string(copy.from.size()) + " bytes cannot be copied to " +
-                                  std::to_string(copy.to.size()));
+    if (copy.source.size() != copy.target.size())
+      throw std::invalid_argument("transfer: " + std::to_string(copy.source.size()) + " bytes cannot be copied to " +
+                                  std::to_string(copy.target.size()));
 }
 
 void run(std::span<const byte_copy> copies) {
-  for (const byte_copy& copy : copies) std::copy(copy.from.begin(), copy.from.end(), copy.to.begin());
+  for (const byte_copy& copy : copies) std::copy(copy.source.begin(), copy.source.end(), copy.target.begin());
 }
 
 void immediate_transfer::start(std::vector<byte_copy> copies, callback done) {

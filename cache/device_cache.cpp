@@ -190,12 +190,12 @@ std::int64_t slot_stride(std::span<const kv_cache_spec> shapes, const device_opt
 std::unique_ptr<slot_pages> pages_for(std::span<const kv_cache_spec> shapes, const device_options& options) {
   if (!options.pages) return nullptr;
   const auto stride = slot_stride(shapes, options);
-  const auto& how = *options.pages;
-  return std::make_unique<slot_pages>(how.reserve(planes_of(shapes) * options.slots * stride),
+  const auto& pages = *options.pages;
+  return std::make_unique<slot_pages>(pages.reserve(planes_of(shapes) * options.slots * stride),
                                       slot_pages::shape{.planes = planes_of(shapes),
                                                         .slots = options.slots,
-                                                        .slot_blocks = static_cast<int>(stride / how.page_bytes)},
-                                      how.limit / (planes_of(shapes) * how.page_bytes), how.wait);
+                                                        .slot_blocks = static_cast<int>(stride / pages.page_bytes)},
+                                      pages.limit / (planes_of(shapes) * pages.page_bytes), pages.wait);
 }
 
 at::Tensor device_rows(at::IntArrayRef sizes, const device_options& options) {
@@ -238,21 +238,22 @@ at::Tensor encoded_for(std::span<const kv_cache_spec> shapes, const device_optio
 }
 
 bool all_are_finite(scalar type, std::span<const std::byte> numbers) {
-  const exported_run all{.bytes = static_cast<std::int64_t>(numbers.size()), .type = type, .dims = 1};
-  return are_finite({&all, 1}, numbers);
+  const exported_run run{.bytes = static_cast<std::int64_t>(numbers.size()), .type = type, .dims = 1};
+  return are_finite({&run, 1}, numbers);
 }
 
 /// Rows of planes, of which each has so many numbers: what is behind them, no layer has written.
-bool rows_are_finite(std::span<const std::byte> exported, const at::Tensor& of, std::span<const std::int64_t> widths) {
+bool rows_are_finite(std::span<const std::byte> exported, const at::Tensor& storage,
+                     std::span<const std::int64_t> widths) {
   constexpr scalar types[] = {scalar::f32, scalar::f16, scalar::bf16, scalar::fp8};
-  const auto* type = std::ranges::find(types, of.scalar_type(), tensor_type);
-  const auto row = static_cast<std::size_t>(of.size(-1)) * of.element_size();
+  const auto* type = std::ranges::find(types, storage.scalar_type(), tensor_type);
+  const auto row = static_cast<std::size_t>(storage.size(-1)) * storage.element_size();
   if (type == std::end(types) || widths.empty() || row == 0) return true;
   const auto rows = exported.size() / row / widths.size();
   for (std::size_t plane = 0; plane < widths.size(); ++plane) {
-    const auto numbers = static_cast<std::size_t>(widths[plane]) * of.element_size();
-    for (std::size_t at = 0; at < rows; ++at)
-      if (!all_are_finite(*type, exported.subspan((plane * rows + at) * row, numbers))) return false;
+    const auto numbers = static_cast<std::size_t>(widths[plane]) * storage.element_size();
+    for (std::size_t index = 0; index < rows; ++index)
+      if (!all_are_finite(*type, exported.subspan((plane * rows + index) * row, numbers))) return false;
   }
   return true;
 }
@@ -311,14 +312,14 @@ device_layer device_cache::layer_with_keys(std::int64_t index, const kv_cache_sp
   const auto plane = [&](int number) {
     return planes.select(0, number).narrow(2, 0, width_of(shape)).unflatten(2, {shape.kv_heads, shape.head_dim});
   };
-  device_layer made{.keys = plane(0),
-                    .values = shape.latent_dim > 0 ? plane(0).narrow(3, 0, shape.latent_dim) : plane(1),
-                    .span = span_of(shape, options.sinks),
-                    .ring = options.ring,
-                    .quantization = options.quantization};
+  device_layer layer{.keys = plane(0),
+                     .values = shape.latent_dim > 0 ? plane(0).narrow(3, 0, shape.latent_dim) : plane(1),
+                     .span = span_of(shape, options.sinks),
+                     .ring = options.ring,
+                     .quantization = options.quantization};
   if (options.quantization)
-    made.quantized = quantized_.select(1, index).unflatten(2, {shape.kv_heads, options.quantization->head_bytes});
-  return made;
+    layer.quantized = quantized_.select(1, index).unflatten(2, {shape.kv_heads, options.quantization->head_bytes});
+  return layer;
 }
 
 device_layer device_cache::cross_layer(std::int64_t index, const kv_cache_spec& shape) const {
@@ -424,11 +425,11 @@ void device_cache::make_writable(int slot, std::int64_t begin, std::int64_t end)
 }
 
 /// Of each plane.
-void device_cache::copy_bytes(int from, int to, std::int64_t begin, std::int64_t end) const {
+void device_cache::copy_bytes(int source, int target, std::int64_t begin, std::int64_t end) const {
   if (begin >= end) return;
-  const auto all = pages_->bytes().view({storage_.size(0), slots(), -1});
-  const auto part = [&](int slot) { return all.select(1, slot).narrow(1, begin, end - begin); };
-  part(to).copy_(part(from), true);
+  const auto planes = pages_->bytes().view({storage_.size(0), slots(), -1});
+  const auto part = [&](int slot) { return planes.select(1, slot).narrow(1, begin, end - begin); };
+  part(target).copy_(part(source), true);
 }
 
 /// Memory for what the next step is expected to bring: as many tokens, or an eighth of a page.
@@ -462,30 +463,30 @@ void device_cache::clear(int slot) {
   encoder_inputs_.set_length(slot, 0);
 }
 
-void device_cache::copy(int from, int to, int end) {
-  check_end(from, end, ", and slot " + to_string(to) + " cannot begin with ");
-  if (from == to) return truncate(to, end);
-  const auto sources = parts_of(from, end);
-  const auto targets = parts_of(to, end);
-  if (pages_) share_pages(from, to, end);
+void device_cache::copy(int source, int target, int end) {
+  check_end(source, end, ", and slot " + to_string(target) + " cannot begin with ");
+  if (source == target) return truncate(target, end);
+  const auto sources = parts_of(source, end);
+  const auto targets = parts_of(target, end);
+  if (pages_) share_pages(source, target, end);
   for (std::size_t part = pages_ ? 1 : 0; part < sources.size(); ++part) targets[part].copy_(sources[part], true);
-  set_length(to, end);
+  set_length(target, end);
 }
 
-void device_cache::share_pages(int from, int to, int end) {
-  set_length(to, 0);
-  if (held(from) < end) throw std::bad_alloc();
+void device_cache::share_pages(int source, int target, int end) {
+  set_length(target, 0);
+  if (held(source) < end) throw std::bad_alloc();
   const auto row = storage_.stride(2) * storage_.element_size();
   const auto shared = whole_pages_in(end) * pages_->page_bytes();
   try {
-    pages_->share(from, to, whole_pages_in(end));
-    pages_->reserve(to, pages_of(end));
-    if (shared < end * row) static_cast<void>(pages_->make_writable(to, whole_pages_in(end)));
+    pages_->share(source, target, whole_pages_in(end));
+    pages_->reserve(target, pages_of(end));
+    if (shared < end * row) static_cast<void>(pages_->make_writable(target, whole_pages_in(end)));
   } catch (...) {
-    pages_->release(to, 0);
+    pages_->release(target, 0);
     throw;
   }
-  copy_bytes(from, to, shared, end * row);
+  copy_bytes(source, target, shared, end * row);
 }
 
 std::vector<at::Tensor> device_cache::parts_of(int slot, int length) const {
@@ -524,8 +525,8 @@ bool device_cache::blocks_are_finite(std::span<const std::byte> exported, int le
   if (blocks == 0 || exported.size() != static_cast<std::size_t>(quantized_.size(3)) * blocks * layers) return true;
   const auto heads = static_cast<std::size_t>(quantized_.size(3)) / bytes;
   for (std::size_t i = 0; i < layers; ++i)
-    for (std::size_t at = 0; at < std::min(due, blocks) * heads; ++at)
-      if (!are_finite(head, exported.subspan((i * blocks * heads + at) * bytes, bytes))) return false;
+    for (std::size_t block = 0; block < std::min(due, blocks) * heads; ++block)
+      if (!are_finite(head, exported.subspan((i * blocks * heads + block) * bytes, bytes))) return false;
   return true;
 }
 
@@ -561,10 +562,10 @@ at::Tensor device_cache::encoder_part(int slot, int length) const {
   return encoded_.defined() ? encoded_.select(0, slot).narrow(1, 0, length) : encoded_;
 }
 
-void device_cache::copy_encoder_input(int from, int to) {
-  const int length = encoder_length(from);
-  if (length > 0 && from != to) encoder_part(to, length).copy_(encoder_part(from, length), true);
-  encoder_inputs_.set_length(to, length);
+void device_cache::copy_encoder_input(int source, int target) {
+  const int length = encoder_length(source);
+  if (length > 0 && source != target) encoder_part(target, length).copy_(encoder_part(source, length), true);
+  encoder_inputs_.set_length(target, length);
 }
 
 bool device_cache::is_exact(const at::Tensor& part) const {
@@ -580,10 +581,11 @@ void device_cache::fill(int slot, int length) {
   set_length(slot, length);
 }
 
-void device_cache::check_end(int slot, int end, const std::string& what) const {
+void device_cache::check_end(int slot, int end, const std::string& message) const {
   const auto held = "device cache: slot " + to_string(slot) + " holds " + to_string(table_.length(slot)) + " tokens";
-  if (end < 0 || end > table_.length(slot)) throw std::length_error(held + what + to_string(end));
-  if (!can_truncate(slot, end)) throw std::logic_error(held + what + to_string(end) + ": it has states of all of them");
+  if (end < 0 || end > table_.length(slot)) throw std::length_error(held + message + to_string(end));
+  if (!can_truncate(slot, end))
+    throw std::logic_error(held + message + to_string(end) + ": it has states of all of them");
 }
 
 void device_cache::check_bound(int slot, std::int64_t length) const {

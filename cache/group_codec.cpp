@@ -18,7 +18,7 @@ namespace {
 constexpr float largest_half = 65504;
 constexpr int most_dimensions = 1 << 22;  // so that no count of bytes exceeds an int
 
-int rounded_up(int n, int to) { return (n + to - 1) / to * to; }
+int rounded_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 void check(const group_format& format) {
   if (format.axis != group_axis::token && format.axis != group_axis::channel)
@@ -50,10 +50,11 @@ std::size_t as_size(int n) { return static_cast<std::size_t>(n); }
 
 // The columns of values [rows, columns], one after the other.
 std::vector<float> transposed(const float* values, int rows, int columns) {
-  std::vector<float> to(as_size(rows) * as_size(columns));
+  std::vector<float> result(as_size(rows) * as_size(columns));
   for (int row = 0; row < rows; ++row)
-    for (int column = 0; column < columns; ++column) to[as_size(column * rows + row)] = values[row * columns + column];
-  return to;
+    for (int column = 0; column < columns; ++column)
+      result[as_size(column * rows + row)] = values[row * columns + column];
+  return result;
 }
 
 // What the numbers of groups lie between. What is not a number is passed over.
@@ -113,16 +114,16 @@ class group_codec final : public codec {
   std::int64_t quantized_bytes(int head_dim) const override { return group_layout(format_, head_dim).bytes; }
   const group_format* format() const noexcept override { return &format_; }
 
-  void quantize(const float* values, int head_dim, std::byte* into) const override {
-    const group_layout at(format_, head_dim);
-    std::memset(into, 0, static_cast<std::size_t>(at.bytes));
+  void quantize(const float* values, int head_dim, std::byte* quantized) const override {
+    const group_layout layout(format_, head_dim);
+    std::memset(quantized, 0, static_cast<std::size_t>(layout.bytes));
     const std::vector<float> by_channel = transposed(values, block_tokens, head_dim);
     const bool token_groups = format_.axis == group_axis::token, token_rows = format_.order == row_order::token;
-    const group_scales groups(ranges_of(token_groups ? by_channel.data() : values, at), format_.bits);
-    put_codes(token_rows ? values : by_channel.data(), at, groups, into + at.codes);
+    const group_scales groups(ranges_of(token_groups ? by_channel.data() : values, layout), format_.bits);
+    put_codes(token_rows ? values : by_channel.data(), layout, groups, quantized + layout.codes);
     for (std::size_t group = 0; group < groups.scales.size(); ++group) {
-      put_half(into, group, groups.scales[group]);
-      put_half(into + at.minimums, group, groups.minimums[group]);
+      put_half(quantized, group, groups.scales[group]);
+      put_half(quantized + layout.minimums, group, groups.minimums[group]);
     }
   }
 
@@ -133,13 +134,13 @@ class group_codec final : public codec {
   }
 
   void dequantize(const std::byte* quantized, int head_dim, float* values) const override {
-    const group_layout at(format_, head_dim);
-    for (int row = 0; row < at.rows; ++row)
-      for (int i = 0; i < at.length; ++i) {
-        const std::size_t group = group_of(at, row, i);
-        const float code = static_cast<float>(code_at(quantized, at, row, i));
+    const group_layout layout(format_, head_dim);
+    for (int row = 0; row < layout.rows; ++row)
+      for (int i = 0; i < layout.length; ++i) {
+        const std::size_t group = group_of(layout, row, i);
+        const float code = static_cast<float>(code_at(quantized, layout, row, i));
         values[index(head_dim, row, i)] =
-            std::fma(code, half_at(quantized, group), half_at(quantized + at.minimums, group));
+            std::fma(code, half_at(quantized, group), half_at(quantized + layout.minimums, group));
       }
   }
 
@@ -149,65 +150,67 @@ class group_codec final : public codec {
     return static_cast<std::size_t>(by_token ? row * head_dim + i : i * head_dim + row);
   }
 
-  std::size_t group_of(const group_layout& at, int row, int i) const {
-    return static_cast<std::size_t>(at.along_rows ? i / format_.group * at.rows + row
-                                                  : row / format_.group * at.padded + i);
+  std::size_t group_of(const group_layout& layout, int row, int i) const {
+    return static_cast<std::size_t>(layout.along_rows ? i / format_.group * layout.rows + row
+                                                      : row / format_.group * layout.padded + i);
   }
 
   // Of values where one number of each group stands beside the next group's.
-  value_ranges ranges_of(const float* values, const group_layout& at) const {
-    const int lanes = at.along_rows ? at.rows : at.padded;
-    const int count = at.along_rows ? at.rows : at.length, depth = at.along_rows ? at.length : at.rows;
-    value_ranges ranges(at.groups * lanes);
+  value_ranges ranges_of(const float* values, const group_layout& layout) const {
+    const int lanes = layout.along_rows ? layout.rows : layout.padded;
+    const int count = layout.along_rows ? layout.rows : layout.length,
+              depth = layout.along_rows ? layout.length : layout.rows;
+    value_ranges ranges(layout.groups * lanes);
     for (int i = 0; i < depth; ++i) ranges.add(i / format_.group * lanes, values + i * count, count);
     return ranges;
   }
 
   // Of values by rows; four rows are words of their own.
-  void put_codes(const float* values, const group_layout& at, const group_scales& groups, std::byte* codes) const {
-    std::vector<std::uint32_t> words(as_size(at.row_bytes));
+  void put_codes(const float* values, const group_layout& layout, const group_scales& groups, std::byte* codes) const {
+    std::vector<std::uint32_t> words(as_size(layout.row_bytes));
     std::vector<float> minimums, scales;
-    for (int row = 0; row < at.rows; ++row) {
+    for (int row = 0; row < layout.rows; ++row) {
       if (row % 4 == 0) std::ranges::fill(words, 0);
-      if (at.along_rows) {
-        spread(groups.minimums, at, row, minimums);
-        spread(groups.scales, at, row, scales);
+      if (layout.along_rows) {
+        spread(groups.minimums, layout, row, minimums);
+        spread(groups.scales, layout, row, scales);
       }
-      const int group = row / format_.group * at.padded;
-      const float* minimum = at.along_rows ? minimums.data() : groups.minimums.data() + group;
-      const float* scale = at.along_rows ? scales.data() : groups.scales.data() + group;
-      for (int first = 0, shift = row % 4 * 8; first < at.length; first += at.row_bytes, shift += format_.bits)
-        add_codes(values + row * at.length + first, minimum + first, scale + first,
-                  std::min(at.row_bytes, at.length - first), format_.bits, shift, words.data());
-      std::memcpy(codes + std::ptrdiff_t{row / 4 * 4} * at.row_bytes, words.data(), words.size() * sizeof words[0]);
+      const int group = row / format_.group * layout.padded;
+      const float* minimum = layout.along_rows ? minimums.data() : groups.minimums.data() + group;
+      const float* scale = layout.along_rows ? scales.data() : groups.scales.data() + group;
+      for (int first = 0, shift = row % 4 * 8; first < layout.length; first += layout.row_bytes, shift += format_.bits)
+        add_codes(values + row * layout.length + first, minimum + first, scale + first,
+                  std::min(layout.row_bytes, layout.length - first), format_.bits, shift, words.data());
+      std::memcpy(codes + std::ptrdiff_t{row / 4 * 4} * layout.row_bytes, words.data(), words.size() * sizeof words[0]);
     }
   }
 
   // To each number of a row what its group has.
-  void spread(const std::vector<float>& of_groups, const group_layout& at, int row, std::vector<float>& to) const {
-    to.clear();
-    for (int first = 0, group = row; first < at.length; first += format_.group, group += at.rows)
-      to.insert(to.end(), as_size(std::min(format_.group, at.length - first)), of_groups[as_size(group)]);
+  void spread(const std::vector<float>& of_groups, const group_layout& layout, int row,
+              std::vector<float>& output) const {
+    output.clear();
+    for (int first = 0, group = row; first < layout.length; first += format_.group, group += layout.rows)
+      output.insert(output.end(), as_size(std::min(format_.group, layout.length - first)), of_groups[as_size(group)]);
   }
 
-  std::size_t byte_of(const group_layout& at, int row, int i) const {
-    return static_cast<std::size_t>(at.codes) +
-           static_cast<std::size_t>(row / 4 * 4 * at.row_bytes + 4 * (i % at.row_bytes) + row % 4);
+  std::size_t byte_of(const group_layout& layout, int row, int i) const {
+    return static_cast<std::size_t>(layout.codes) +
+           static_cast<std::size_t>(row / 4 * 4 * layout.row_bytes + 4 * (i % layout.row_bytes) + row % 4);
   }
 
-  int code_at(const std::byte* block, const group_layout& at, int row, int i) const {
-    const int byte = std::to_integer<int>(block[byte_of(at, row, i)]);
-    return byte >> (format_.bits * (i / at.row_bytes)) & ((1 << format_.bits) - 1);
+  int code_at(const std::byte* block, const group_layout& layout, int row, int i) const {
+    const int byte = std::to_integer<int>(block[byte_of(layout, row, i)]);
+    return byte >> (format_.bits * (i / layout.row_bytes)) & ((1 << format_.bits) - 1);
   }
 
-  static void put_half(std::byte* into, std::size_t index, float value) {
+  static void put_half(std::byte* output, std::size_t index, float value) {
     const c10::Half half(value);
-    std::memcpy(into + index * sizeof(half), &half, sizeof(half));
+    std::memcpy(output + index * sizeof(half), &half, sizeof(half));
   }
 
-  static float half_at(const std::byte* from, std::size_t index) {
+  static float half_at(const std::byte* input, std::size_t index) {
     c10::Half half;
-    std::memcpy(&half, from + index * sizeof(half), sizeof(half));
+    std::memcpy(&half, input + index * sizeof(half), sizeof(half));
     return half;
   }
 
@@ -248,22 +251,22 @@ group_layout::group_layout(const group_format& format, int head_dim) {
   bytes = codes + rounded_up(rows, 4) * row_bytes;
 }
 
-quantized_plane plane_of(const codec& how, int head_dim, row_order rows) {
-  quantized_plane plane{.how = &how,
+quantized_plane plane_of(const codec& quantizer, int head_dim, row_order rows) {
+  quantized_plane plane{.quantizer = &quantizer,
                         .dequantize = [](const codec& codec, const std::byte* quantized, int dims, float* values) {
                           codec.dequantize(quantized, dims, values);
                         }};
-  const group_format* format = how.format();
+  const group_format* format = quantizer.format();
   constexpr int widest_vector = 16;
   if (!format || format->order != rows || format->group % widest_vector != 0) return plane;
-  const group_layout at(*format, head_dim);
+  const group_layout layout(*format, head_dim);
   plane.bits = format->bits;
-  plane.along_rows = at.along_rows;
+  plane.along_rows = layout.along_rows;
   plane.group = format->group;
-  plane.rows = at.rows;
-  plane.row_bytes = at.row_bytes;
-  plane.minimums = at.minimums;
-  plane.codes = at.codes;
+  plane.rows = layout.rows;
+  plane.row_bytes = layout.row_bytes;
+  plane.minimums = layout.minimums;
+  plane.codes = layout.codes;
   return plane;
 }
 

@@ -19,7 +19,7 @@ struct group_layout {
   group_layout(const group_format& format, int head_dim);
 };
 
-/// How attention reads blocks of `how`, if it reads by `rows`.
-quantized_plane plane_of(const codec& how, int head_dim, row_order rows);
+/// How attention reads blocks of `quantizer`, if it reads by `rows`.
+quantized_plane plane_of(const codec& quantizer, int head_dim, row_order rows);
 
 }  // namespace cogen::cache

@@ -101,15 +101,15 @@ void layer::drop_snapshot(int, int) {}
 
 bool layer::can_truncate(int slot, int length) const { return length >= 0 && length <= slots_.length(slot); }
 
-void layer::share_prefix(int slot, int of, int length) { copy(of, slot, 0, length); }
+void layer::share_prefix(int slot, int source, int length) { copy(source, slot, 0, length); }
 
-void layer::fork(const slot_fork& fork) { copy(fork.from, fork.slot, 0, fork.end); }
+void layer::fork(const slot_fork& fork) { copy(fork.source, fork.slot, 0, fork.end); }
 
-void layer::copy(int from, int to, int begin, int end) {
-  const step moved({{.slot = to, .count = end - begin}});
-  const keys_values all = to_dense(from, end);
+void layer::copy(int source, int target, int begin, int end) {
+  const step moved({{.slot = target, .count = end - begin}});
+  const keys_values tokens = to_dense(source, end);
   reserve(moved);
-  append(moved, tokens_first(all.k, begin, end), tokens_first(all.v, begin, end));
+  append(moved, tokens_first(tokens.k, begin, end), tokens_first(tokens.v, begin, end));
   advance(moved);
 }
 
@@ -118,36 +118,36 @@ std::int64_t layer::exported_bytes(int length) const { return length * token_byt
 std::vector<exported_run> layer::exported_runs(int length) const { return {{.bytes = exported_bytes(length)}}; }
 
 bool layer::has_finite_numbers(std::span<const std::byte> exported, int) const {
-  const exported_run all{.bytes = static_cast<std::int64_t>(exported.size()), .type = type_, .dims = 1};
-  return are_finite({&all, 1}, exported);
+  const exported_run run{.bytes = static_cast<std::int64_t>(exported.size()), .type = type_, .dims = 1};
+  return are_finite({&run, 1}, exported);
 }
 
 slot_footprint layer::compressed_terms() const { return footprint_terms(); }
 
-void layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>&) const {
-  if (into.empty()) return;
+void layer::export_slot(int slot, std::span<std::byte> output, std::vector<byte_copy>&) const {
+  if (output.empty()) return;
   const int length = slots_.length(slot);
-  const keys_values all = to_dense(slot, length);
-  if (all.k.size(1) != length || all.v.size(1) != length)
-    throw std::logic_error("cache: a layer that gives " + std::to_string(all.k.size(1)) + " of the " +
+  const keys_values tokens = to_dense(slot, length);
+  if (tokens.k.size(1) != length || tokens.v.size(1) != length)
+    throw std::logic_error("cache: a layer that gives " + std::to_string(tokens.k.size(1)) + " of the " +
                            std::to_string(length) + " tokens of slot " + std::to_string(slot) +
                            " has to export them by itself");
-  const std::size_t keys = shape_.latent_dim > 0 ? into.size() : into.size() / 2;
-  std::memcpy(into.data(), all.k.contiguous().data_ptr(), keys);
-  if (keys < into.size()) std::memcpy(into.data() + keys, all.v.contiguous().data_ptr(), keys);
+  const std::size_t keys = shape_.latent_dim > 0 ? output.size() : output.size() / 2;
+  std::memcpy(output.data(), tokens.k.contiguous().data_ptr(), keys);
+  if (keys < output.size()) std::memcpy(output.data() + keys, tokens.v.contiguous().data_ptr(), keys);
 }
 
-void layer::import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>&) {
+void layer::import_slot(int slot, int length, std::span<const std::byte> input, std::vector<byte_copy>&) {
   const auto tensor_at = [&](std::size_t offset) {
-    void* data = const_cast<std::byte*>(from.data()) + offset;
+    void* data = const_cast<std::byte*>(input.data()) + offset;
     return at::from_blob(data, {shape_.kv_heads, length, shape_.head_dim}, tensor_type(type_));
   };
   const at::Tensor k = tensor_at(0);
-  const at::Tensor v = shape_.latent_dim > 0 ? k.narrow(2, 0, shape_.latent_dim) : tensor_at(from.size() / 2);
-  const step all({{.slot = slot, .count = length}});
-  reserve(all);
-  append(all, tokens_first(k, 0, length), tokens_first(v, 0, length));
-  advance(all);
+  const at::Tensor v = shape_.latent_dim > 0 ? k.narrow(2, 0, shape_.latent_dim) : tensor_at(input.size() / 2);
+  const step imported({{.slot = slot, .count = length}});
+  reserve(imported);
+  append(imported, tokens_first(k, 0, length), tokens_first(v, 0, length));
+  advance(imported);
 }
 
 slot_footprint layer::footprint_terms() const {

@@ -55,12 +55,12 @@ void layer_prefetcher::add(const offloaded_layer& layer) {
 
 void layer_prefetcher::begin(const step& step, std::span<const device_room> rooms) {
   end();
-  before_ = committed_;
+  previous_ = committed_;
   try {
     for (const device_room& room : rooms) grow(room);
     rows_.assign(step.rows().begin(), step.rows().end());
   } catch (...) {
-    for (const device_room& room : rooms) shrink(room.slot, before_[static_cast<std::size_t>(room.slot)]);
+    for (const device_room& room : rooms) shrink(room.slot, previous_[static_cast<std::size_t>(room.slot)]);
     throw;
   }
 }
@@ -118,18 +118,18 @@ void layer_prefetcher::fail(std::exception_ptr error) noexcept {
 }
 
 void layer_prefetcher::fetch(std::size_t index) {
-  buffer& to = buffers_[index % 2];
+  buffer& target = buffers_[index % 2];
   const offloaded_layer& layer = *layers_[index];
-  if (to.holds == &layer) return;
+  if (target.holds == &layer) return;
   std::vector<byte_copy> copies;
   for (const step_row& row : rows_) layer.add_older(row, copies);
-  const auto goes_to = [](const byte_copy& copy) { return copy.to.data(); };
+  const auto goes_to = [](const byte_copy& copy) { return copy.target.data(); };
   std::ranges::sort(copies, {}, goes_to);
   const auto twice = std::ranges::unique(copies, {}, goes_to);
   copies.erase(twice.begin(), twice.end());
   awaited_job coming(*through_, std::move(copies));  // even if empty: it must come after the copies out of this buffer
-  to.coming = std::move(coming);
-  to.holds = &layer;
+  target.coming = std::move(coming);
+  target.holds = &layer;
 }
 
 void layer_prefetcher::wait_layer(const offloaded_layer& layer) {

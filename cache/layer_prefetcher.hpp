@@ -108,7 +108,7 @@ class layer_prefetcher {
   std::int64_t slot_stride_;
   address_range memory_;
   std::vector<int> committed_;  // [slots], blocks in each buffer
-  std::vector<int> before_;     // [slots], what a failing begin() restores
+  std::vector<int> previous_;   // [slots], what a failing begin() restores
   std::vector<const offloaded_layer*> layers_;
   std::vector<bool> went_;  // [layers]
   std::vector<step_row> rows_;

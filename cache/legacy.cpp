@@ -129,10 +129,10 @@ void append(cache& cache, const step& step, std::span<const legacy_layer> layers
 void fill_encoder_inputs(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers,
                          std::int64_t length) {
   if (length <= 0) return;
-  const step all = step_of(slots, length);
-  cache.reserve_encoder(all);
-  append(cache, all, layers, 0, true);
-  cache.advance_encoder(all);
+  const step inputs = step_of(slots, length);
+  cache.reserve_encoder(inputs);
+  append(cache, inputs, layers, 0, true);
+  cache.advance_encoder(inputs);
 }
 
 void fill_tokens(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers, std::int64_t length) {
@@ -154,9 +154,9 @@ std::vector<legacy_layer> to_legacy(const cache& cache, std::span<const int> slo
   for (int i = 0; i < cache.layers(); ++i) {
     std::vector<at::Tensor> k, v;
     for (const int slot : slots) {
-      const keys_values all = all_tokens(cache, i, slot);
-      k.push_back(all.k);
-      v.push_back(all.v);
+      const keys_values tokens = all_tokens(cache, i, slot);
+      k.push_back(tokens.k);
+      v.push_back(tokens.v);
     }
     layers.push_back({.k = at::stack(k), .v = at::stack(v)});
   }

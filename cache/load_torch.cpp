@@ -18,7 +18,7 @@ struct entry {
   const char* name;
 };
 
-[[noreturn]] void refuse(const char* what) { throw std::runtime_error(std::string(what) + ": " + dlerror()); }
+[[noreturn]] void refuse(const char* problem) { throw std::runtime_error(std::string(problem) + ": " + dlerror()); }
 
 /// It lies beside the part of it that is linked.
 std::filesystem::path torch_beside_c10() {
@@ -41,10 +41,10 @@ void* loaded_torch() {
 
 }  // namespace
 
-extern "C" __attribute__((visibility("hidden"), used)) void* cogen_find_torch(entry& of) {
-  void* const function = dlsym(loaded_torch(), of.name);
+extern "C" __attribute__((visibility("hidden"), used)) void* cogen_find_torch(entry& stub) {
+  void* const function = dlsym(loaded_torch(), stub.name);
   if (!function) refuse("LibTorch lacks a function");
-  __atomic_store_n(&of.target, function, __ATOMIC_RELEASE);
+  __atomic_store_n(&stub.target, function, __ATOMIC_RELEASE);
   return function;
 }
 

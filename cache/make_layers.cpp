@@ -37,11 +37,11 @@ bool keeps_everything(const kv_cache_spec& shape, const options& options) {
 
 bool together(const kv_cache_spec& a, const kv_cache_spec& b) { return a.kind == b.kind && a.window == b.window; }
 
-std::vector<group> groups_of(std::span<const kv_cache_spec> shapes, const std::vector<std::unique_ptr<layer>>& made,
+std::vector<group> groups_of(std::span<const kv_cache_spec> shapes, const std::vector<std::unique_ptr<layer>>& layers,
                              bool each_alone) {
   std::vector<group> groups;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    if (made[i]) continue;
+    if (layers[i]) continue;
     const auto fits = [&](const group& other) { return !each_alone && together(other.shapes.front(), shapes[i]); };
     auto found = std::find_if(groups.begin(), groups.end(), fits);
     if (found == groups.end()) found = groups.insert(groups.end(), group{});
@@ -128,7 +128,7 @@ class layer_maker {
         .quantized = quantized_storage_of(shapes, span),
         .newest =
             std::make_shared<ring_storage>(lay_out(shapes, options_.type), tables_.slots, max_sequence_length_, newest),
-        .how = *options_.kv_quantization});
+        .scheme = *options_.kv_quantization});
     std::vector<std::unique_ptr<layer>> layers;
     for (std::size_t i = 0; i < shapes.size(); ++i)
       layers.push_back(std::make_unique<quantized_layer>(shapes[i], options_.type, tables_.slots, span, storage,
@@ -144,12 +144,12 @@ class layer_maker {
 
   std::shared_ptr<token_storage> quantized_storage_of(std::span<const kv_cache_spec> shapes,
                                                       const attention_span& span) const {
-    const quantization& how = *options_.kv_quantization;
-    block_layout layout = lay_out(shapes, *how.keys, *how.values);
+    const quantization& scheme = *options_.kv_quantization;
+    block_layout layout = lay_out(shapes, *scheme.keys, *scheme.values);
     if (is_ring(span))
       return std::make_shared<ring_storage>(std::move(layout), tables_.slots, max_sequence_length_, ring_of(span),
-                                            how.residual);
-    return std::make_shared<block_storage>(std::move(layout), tables_.slots, max_sequence_length_, how.residual);
+                                            scheme.residual);
+    return std::make_shared<block_storage>(std::move(layout), tables_.slots, max_sequence_length_, scheme.residual);
   }
 
   ring_shape ring_of(const attention_span& span) const {
@@ -184,16 +184,16 @@ void put_behind(std::span<const kv_cache_spec> shapes, const options& options, i
       layers[i] = std::make_unique<offloaded_layer>(std::move(layers[i]), prefetcher);
 }
 
-void check_option(int least, const char* what, int value) {
+void check_option(int least, const char* name, int value) {
   if (value < least)
-    throw std::invalid_argument(std::string("cache: ") + what + " is " + std::to_string(value) + ", below " +
+    throw std::invalid_argument(std::string("cache: ") + name + " is " + std::to_string(value) + ", below " +
                                 std::to_string(least));
 }
 
-void check_quantized(const quantization& how) {
-  if (!how.keys || !how.values)
+void check_quantized(const quantization& scheme) {
+  if (!scheme.keys || !scheme.values)
     throw std::invalid_argument("cache: kv_quantization needs a codec for keys and for values");
-  check_option(0, "kv_quantization.residual", how.residual);
+  check_option(0, "kv_quantization.residual", scheme.residual);
 }
 
 void check_sinks(const options& options) {
@@ -250,8 +250,8 @@ std::vector<std::unique_ptr<layer>> make_layers(std::span<const kv_cache_spec> s
   const int max_sequence_length = bound_of(shapes, options);
   const layer_maker maker(options, tables, max_sequence_length);
   for (const group& each : groups_of(shapes, layers, options.kind == cache_kind::dynamic)) {
-    auto made = maker.layers_of(each);
-    for (std::size_t i = 0; i < made.size(); ++i) layers[each.indices[i]] = std::move(made[i]);
+    auto group_layers = maker.layers_of(each);
+    for (std::size_t i = 0; i < group_layers.size(); ++i) layers[each.indices[i]] = std::move(group_layers[i]);
   }
   if (options.kv_offload) put_behind(shapes, options, max_sequence_length, layers, theirs);
   return layers;

@@ -10,13 +10,13 @@
 namespace cogen::cache {
 namespace {
 
-void check_at_least(std::int64_t least, const char* what, std::int64_t value) {
+void check_at_least(std::int64_t least, const char* name, std::int64_t value) {
   if (value < least)
-    throw std::invalid_argument(std::string("mask: ") + what + " is " + std::to_string(value) + ", below " +
+    throw std::invalid_argument(std::string("mask: ") + name + " is " + std::to_string(value) + ", below " +
                                 std::to_string(least));
 }
 
-void check_not_negative(const char* what, std::int64_t value) { check_at_least(0, what, value); }
+void check_not_negative(const char* name, std::int64_t value) { check_at_least(0, name, value); }
 
 /// The number of the last of `begins` (ascending) that is not after `position`; -1 where all are.
 std::ptrdiff_t number_in(const std::vector<std::int64_t>& begins, std::int64_t position) {

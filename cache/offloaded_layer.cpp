@@ -20,14 +20,15 @@ struct moving {
 
 moving moving_part(kv_view& view) {
   quantized_view& quantized = view.quantized;
-  if (quantized.keys.how != nullptr)
+  if (quantized.keys.quantizer != nullptr)
     return {quantized.range, quantized.ranges, quantized.block_stride,
             quantized.value_offset + view.kv_heads * quantized.value_bytes};
   return {view.range, view.ranges, view.block_stride, view.block_bytes()};
 }
 
-void add(const std::byte* from, std::byte* to, std::int64_t bytes, std::vector<byte_copy>& copies) {
-  copies.push_back({.from = {from, static_cast<std::size_t>(bytes)}, .to = {to, static_cast<std::size_t>(bytes)}});
+void add(const std::byte* source, std::byte* target, std::int64_t bytes, std::vector<byte_copy>& copies) {
+  copies.push_back(
+      {.source = {source, static_cast<std::size_t>(bytes)}, .target = {target, static_cast<std::size_t>(bytes)}});
 }
 
 }  // namespace
@@ -77,8 +78,9 @@ void offloaded_layer::advance(const step& step) {
 
 std::byte* offloaded_layer::device(int slot, const kv_view& view, const kv_range& range) const {
   const slot_parent parent = slots().parent(slot);
-  const std::int64_t shared =
-      view.quantized.keys.how != nullptr ? quantized_tokens(parent.length, view.quantized.residual) : parent.length;
+  const std::int64_t shared = view.quantized.keys.quantizer != nullptr
+                                  ? quantized_tokens(parent.length, view.quantized.residual)
+                                  : parent.length;
   std::byte* own = prefetcher_->device(*this, range.begin < shared ? parent.slot : slot);
   return own - range.begin / block_tokens * prefetcher_->block_bytes();
 }
@@ -88,9 +90,10 @@ void offloaded_layer::add_older(const step_row& row, std::vector<byte_copy>& cop
   const moving part = moving_part(host);
   for (int i = 0; i < part.ranges; ++i) {
     const kv_range& range = part.range[i];
-    std::byte* to = device(row.slot, host, range);
+    std::byte* target = device(row.slot, host, range);
     for (std::int64_t block = range.begin / block_tokens; block * block_tokens < range.end; ++block)
-      add(range.data + block * part.block_stride, to + block * prefetcher_->block_bytes(), part.block_bytes, copies);
+      add(range.data + block * part.block_stride, target + block * prefetcher_->block_bytes(), part.block_bytes,
+          copies);
   }
 }
 
@@ -124,7 +127,7 @@ void offloaded_layer::add_new(const step_row& row, std::vector<byte_copy>& copie
   const int length = slots().length(row.slot);
   const kv_view host = *host_->view(row.slot, length + row.count);
   const kv_view device = device_view(row.slot, length + row.count);
-  if (host.quantized.keys.how != nullptr) {
+  if (host.quantized.keys.quantizer != nullptr) {
     const due_blocks due = blocks_due(host.quantized, length, row.count);
     const std::int64_t bytes = host.quantized.value_offset + host.kv_heads * host.quantized.value_bytes;
     for (std::int64_t number = due.begin; number < due.end; ++number)
@@ -132,13 +135,13 @@ void offloaded_layer::add_new(const step_row& row, std::vector<byte_copy>& copie
     return;
   }
   const std::int64_t token = std::int64_t{host.head_dim} * bytes_of(host.type);
-  for (int at = length; at < length + row.count;) {
-    const int count = std::min(length + row.count - at, block_tokens - at % block_tokens);
+  for (int position = length; position < length + row.count;) {
+    const int count = std::min(length + row.count - position, block_tokens - position % block_tokens);
     // Keys of new tokens lie among those of older ones, which are the same on both sides.
-    add(device.block(at / block_tokens), host.block(at / block_tokens), host.value_offset, copies);
+    add(device.block(position / block_tokens), host.block(position / block_tokens), host.value_offset, copies);
     for (int head = 0; head < host.kv_heads && host.latent_dim == 0; ++head)
-      add(device.value(at, head), host.value(at, head), count * token, copies);
-    at += count;
+      add(device.value(position, head), host.value(position, head), count * token, copies);
+    position += count;
   }
 }
 
@@ -170,9 +173,9 @@ void offloaded_layer::release(int slot, int length) {
 
 void offloaded_layer::clear(int slot) { truncate(slot, 0); }
 
-void offloaded_layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const {
+void offloaded_layer::export_slot(int slot, std::span<std::byte> output, std::vector<byte_copy>& later) const {
   prefetcher_->end();
-  host_->export_slot(slot, into, later);
+  host_->export_slot(slot, output, later);
 }
 
 slot_footprint offloaded_layer::footprint_terms() const {

@@ -38,9 +38,9 @@ class offloaded_layer final : public layer {
   void truncate(int slot, int length) override;
   void release(int slot, int length) override;
   void clear(int slot) override;
-  void share_prefix(int slot, int of, int length) override { host_alone().share_prefix(slot, of, length); }
+  void share_prefix(int slot, int source, int length) override { host_alone().share_prefix(slot, source, length); }
   void fork(const slot_fork& fork) override { host_alone().fork(fork); }
-  void copy(int from, int to, int begin, int end) override { host_alone().copy(from, to, begin, end); }
+  void copy(int source, int target, int begin, int end) override { host_alone().copy(source, target, begin, end); }
   void take_snapshot(int slot) override { host_alone().take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { host_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return host_->exported_bytes(length); }
@@ -49,9 +49,9 @@ class offloaded_layer final : public layer {
     return host_->has_finite_numbers(exported, length);
   }
   slot_footprint compressed_terms() const override { return host_->compressed_terms(); }
-  void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override;
-  void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override {
-    host_alone().import_slot(slot, length, from, later);
+  void export_slot(int slot, std::span<std::byte> output, std::vector<byte_copy>& later) const override;
+  void import_slot(int slot, int length, std::span<const std::byte> input, std::vector<byte_copy>& later) override {
+    host_alone().import_slot(slot, length, input, later);
   }
   slot_footprint footprint_terms() const override;
   std::int64_t committed_bytes() const override;

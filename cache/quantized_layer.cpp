@@ -40,13 +40,13 @@ std::optional<kv_view> quantized_layer::view(int slot, int kv_length) const {
   view.ranges = storage_->newest->ranges(slot, kv_length, view.range);
   for (int i = 0; i < view.ranges; ++i) view.range[i].data += newest_.offset;
   quantized_view& quantized = view.quantized;
-  quantized = {.keys = plane_of(*storage_->how.keys, shape().head_dim, row_order::channel),
-               .values = plane_of(*storage_->how.values, shape().head_dim, row_order::token),
+  quantized = {.keys = plane_of(*storage_->scheme.keys, shape().head_dim, row_order::channel),
+               .values = plane_of(*storage_->scheme.values, shape().head_dim, row_order::token),
                .block_stride = storage_->quantized->layout().stride,
                .key_bytes = quantized_.head_stride,
                .value_bytes = quantized_.value_head_stride,
                .value_offset = quantized_.value_offset,
-               .residual = storage_->how.residual};
+               .residual = storage_->scheme.residual};
   quantized.ranges = storage_->quantized->ranges(slot, kv_length, quantized.range);
   for (int i = 0; i < quantized.ranges; ++i) quantized.range[i].data += quantized_.offset;
   return view;
@@ -66,36 +66,38 @@ void quantized_layer::append(const step& step, const at::Tensor& k, const at::Te
 }
 
 keys_values quantized_layer::to_dense(int slot, int length) const {
-  const kv_view all = *view(slot, length);
-  const int quantized = static_cast<int>(quantized_tokens(length, storage_->how.residual));
-  return read_extent(slot, length, [&](int begin, int end) { return read(all, quantized, begin, end); });
+  const kv_view tokens = *view(slot, length);
+  const int quantized = static_cast<int>(quantized_tokens(length, storage_->scheme.residual));
+  return read_extent(slot, length, [&](int begin, int end) { return read(tokens, quantized, begin, end); });
 }
 
 keys_values quantized_layer::read(const kv_view& view, int quantized, int begin, int end) const {
-  keys_values all{.k = at::empty({view.kv_heads, end - begin, view.head_dim}, at::kFloat), .v = {}};
-  all.v = view.latent_dim > 0 ? all.k.narrow(2, 0, view.latent_dim) : at::empty_like(all.k);
+  keys_values result{.k = at::empty({view.kv_heads, end - begin, view.head_dim}, at::kFloat), .v = {}};
+  result.v = view.latent_dim > 0 ? result.k.narrow(2, 0, view.latent_dim) : at::empty_like(result.k);
   const int boundary = std::clamp(quantized, begin, end);
   const at::Tensor block = at::empty({block_tokens, view.head_dim}, at::kFloat);
-  const auto dequantize = [&](const codec& codec, const std::byte* from, const at::Tensor& into, int first, int count) {
-    codec.dequantize(from, view.head_dim, block.data_ptr<float>());
-    into.copy_(block.narrow(0, first % block_tokens, count));
+  const auto dequantize = [&](const codec& codec, const std::byte* bytes, const at::Tensor& output, int first,
+                              int count) {
+    codec.dequantize(bytes, view.head_dim, block.data_ptr<float>());
+    output.copy_(block.narrow(0, first % block_tokens, count));
   };
-  for (int at = begin; at < boundary;) {
-    const int count = std::min(boundary - at, block_tokens - at % block_tokens);
-    const std::byte* from = view.quantized.block(at / block_tokens);
+  for (int position = begin; position < boundary;) {
+    const int count = std::min(boundary - position, block_tokens - position % block_tokens);
+    const std::byte* source = view.quantized.block(position / block_tokens);
     for (int head = 0; head < view.kv_heads; ++head) {
-      dequantize(*view.quantized.keys.how, from + head * view.quantized.key_bytes,
-                 all.k[head].narrow(0, at - begin, count), at, count);
+      dequantize(*view.quantized.keys.quantizer, source + head * view.quantized.key_bytes,
+                 result.k[head].narrow(0, position - begin, count), position, count);
       if (view.latent_dim > 0) continue;
-      dequantize(*view.quantized.values.how, from + view.quantized.value_offset + head * view.quantized.value_bytes,
-                 all.v[head].narrow(0, at - begin, count), at, count);
+      dequantize(*view.quantized.values.quantizer,
+                 source + view.quantized.value_offset + head * view.quantized.value_bytes,
+                 result.v[head].narrow(0, position - begin, count), position, count);
     }
-    at += count;
+    position += count;
   }
   const keys_values newest = read_tokens(view, boundary, end);
-  all.k.narrow(1, boundary - begin, end - boundary).copy_(newest.k);
-  if (view.latent_dim == 0) all.v.narrow(1, boundary - begin, end - boundary).copy_(newest.v);
-  return all;
+  result.k.narrow(1, boundary - begin, end - boundary).copy_(newest.k);
+  if (view.latent_dim == 0) result.v.narrow(1, boundary - begin, end - boundary).copy_(newest.v);
+  return result;
 }
 
 bool quantized_layer::can_truncate(int slot, int length) const {
@@ -112,9 +114,9 @@ void quantized_layer::release(int slot, int length) {
   storage_->newest->release(slot, length);
 }
 
-void quantized_layer::share_prefix(int slot, int of, int length) {
-  storage_->quantized->share_prefix(slot, of, length);
-  storage_->newest->share_prefix(slot, of, length);
+void quantized_layer::share_prefix(int slot, int source, int length) {
+  storage_->quantized->share_prefix(slot, source, length);
+  storage_->newest->share_prefix(slot, source, length);
 }
 
 void quantized_layer::fork(const slot_fork& fork) {
@@ -122,9 +124,9 @@ void quantized_layer::fork(const slot_fork& fork) {
   storage_->newest->fork(fork);
 }
 
-void quantized_layer::copy(int from, int to, int begin, int end) {
-  storage_->quantized->copy(from, to, begin, end);
-  storage_->newest->copy(from, to, begin, end);
+void quantized_layer::copy(int source, int target, int begin, int end) {
+  storage_->quantized->copy(source, target, begin, end);
+  storage_->newest->copy(source, target, begin, end);
 }
 
 void quantized_layer::take_snapshot(int slot) {
@@ -146,14 +148,15 @@ bool quantized_layer::has_finite_numbers(std::span<const std::byte> exported, in
   const auto bytes = static_cast<std::size_t>(quantized.exported_bytes(length));
   if (bytes > exported.size()) return true;
   if (bytes > 0)
-    for (auto at = quantized.exported_prefix(); at < quantized.exported_bytes(length); at += quantized.layout().stride)
-      if (!block_is_finite(exported.data() + at)) return false;
+    for (auto offset = quantized.exported_prefix(); offset < quantized.exported_bytes(length);
+         offset += quantized.layout().stride)
+      if (!block_is_finite(exported.data() + offset)) return false;
   return are_finite(storage_->newest->exported_runs(length, type()), exported.subspan(bytes));
 }
 
 /// Of all layers of the storage.
 bool quantized_layer::block_is_finite(const std::byte* block) const {
-  const auto& [keys, values, residual] = storage_->how;
+  const auto& [keys, values, residual] = storage_->scheme;
   for (const block_part& part : storage_->quantized->layout().parts)
     for (int head = 0; head < part.kv_heads; ++head) {
       const std::byte* of_layer = block + part.offset;
@@ -171,15 +174,15 @@ slot_footprint quantized_layer::compressed_terms() const {
   return terms;
 }
 
-void quantized_layer::export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const {
-  storage_->quantized->export_slot(slot, into.data(), later);
-  storage_->newest->export_slot(slot, into.data() + storage_->quantized->exported_bytes(slots().length(slot)), later);
+void quantized_layer::export_slot(int slot, std::span<std::byte> output, std::vector<byte_copy>& later) const {
+  storage_->quantized->export_slot(slot, output.data(), later);
+  storage_->newest->export_slot(slot, output.data() + storage_->quantized->exported_bytes(slots().length(slot)), later);
 }
 
-void quantized_layer::import_slot(int slot, int length, std::span<const std::byte> from,
+void quantized_layer::import_slot(int slot, int length, std::span<const std::byte> input,
                                   std::vector<byte_copy>& later) {
-  storage_->quantized->import_slot(slot, length, from.data(), later);
-  storage_->newest->import_slot(slot, length, from.data() + storage_->quantized->exported_bytes(length), later);
+  storage_->quantized->import_slot(slot, length, input.data(), later);
+  storage_->newest->import_slot(slot, length, input.data() + storage_->quantized->exported_bytes(length), later);
 }
 
 slot_footprint quantized_layer::footprint_terms() const {

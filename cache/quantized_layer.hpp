@@ -13,7 +13,7 @@ namespace cogen::cache {
 struct quantized_storage {
   std::shared_ptr<token_storage> quantized;
   std::shared_ptr<token_storage> newest;
-  quantization how;
+  quantization scheme;
 };
 
 /// A layer that quantizes all blocks but the newest, each once. Whether a query reads a block quantized follows from
@@ -41,16 +41,16 @@ class quantized_layer final : public layer {
   void truncate(int slot, int length) override;
   void release(int slot, int length) override;
   void clear(int slot) override { truncate(slot, 0); }
-  void share_prefix(int slot, int of, int length) override;
+  void share_prefix(int slot, int source, int length) override;
   void fork(const slot_fork& fork) override;
-  void copy(int from, int to, int begin, int end) override;
+  void copy(int source, int target, int begin, int end) override;
   void take_snapshot(int slot) override;
   void drop_snapshot(int slot, int length) override;
   std::int64_t exported_bytes(int length) const override;
   bool has_finite_numbers(std::span<const std::byte> exported, int length) const override;
   slot_footprint compressed_terms() const override;
-  void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override;
-  void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override;
+  void export_slot(int slot, std::span<std::byte> output, std::vector<byte_copy>& later) const override;
+  void import_slot(int slot, int length, std::span<const std::byte> input, std::vector<byte_copy>& later) override;
   slot_footprint footprint_terms() const override;
   std::int64_t committed_bytes() const override;
 

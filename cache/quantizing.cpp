@@ -8,18 +8,18 @@ namespace cogen::cache {
 namespace {
 
 /// tokens [kv_heads, 64, head_dim]
-void quantize_heads(const codec& codec, const at::Tensor& tokens, std::byte* into, std::int64_t bytes) {
+void quantize_heads(const codec& codec, const at::Tensor& tokens, std::byte* output, std::int64_t bytes) {
   const at::Tensor values = tokens.to(at::kFloat).contiguous();
   const std::int64_t heads = values.size(0), head_dim = values.size(2);
   for (std::int64_t head = 0; head < heads; ++head)
     codec.quantize(values.const_data_ptr<float>() + head * block_tokens * head_dim, static_cast<int>(head_dim),
-                   into + head * bytes);
+                   output + head * bytes);
 }
 
 }  // namespace
 
 due_blocks blocks_due(const quantized_view& quantized, std::int64_t length, std::int64_t count) {
-  if (quantized.keys.how == nullptr) return {0, 0};
+  if (quantized.keys.quantizer == nullptr) return {0, 0};
   return {quantized_tokens(length, quantized.residual) / block_tokens,
           quantized_tokens(length + count, quantized.residual) / block_tokens};
 }
@@ -31,9 +31,9 @@ void quantize_due(const kv_view& view, std::int64_t length, std::int64_t count) 
     const int begin = static_cast<int>(number) * block_tokens;
     const keys_values tokens = read_tokens(view, begin, begin + block_tokens);
     std::byte* block = quantized.block(number);
-    quantize_heads(*quantized.keys.how, tokens.k, block, quantized.key_bytes);
+    quantize_heads(*quantized.keys.quantizer, tokens.k, block, quantized.key_bytes);
     if (view.latent_dim == 0)
-      quantize_heads(*quantized.values.how, tokens.v, block + quantized.value_offset, quantized.value_bytes);
+      quantize_heads(*quantized.values.quantizer, tokens.v, block + quantized.value_offset, quantized.value_bytes);
   }
 }
 

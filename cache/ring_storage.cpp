@@ -37,7 +37,7 @@ ring_storage::ring_storage(block_layout layout, const slot_table& table, int max
       slot_stride_(product(ring_ + shape.blocks_kept(), layout_.stride)),
       memory_(product(table.slots(), slot_stride_)),
       states_(static_cast<std::size_t>(table.slots())),
-      before_(states_.size()) {}
+      previous_(states_.size()) {}
 
 bool ring_storage::ever_full() const noexcept { return ring_ < blocks_for(max_sequence_length_); }
 
@@ -67,24 +67,24 @@ int ring_storage::needed(int length) const {
 /// The same of a slot that may go back by max_rollback_tokens() from there.
 int ring_storage::oldest_needed(int length) const { return needed(std::max(0, length - max_rollback_tokens())); }
 
-int ring_storage::ranges(int slot, int length, kv_range* into) const {
+int ring_storage::ranges(int slot, int length, kv_range* output) const {
   table_.check(slot);
-  const slot_state& at = state(slot);
-  const int room = std::min(blocks_for(at.end) * block_tokens, max_sequence_length_);
+  const slot_state& ring = state(slot);
+  const int room = std::min(blocks_for(ring.end) * block_tokens, max_sequence_length_);
   const int end = length < 0 ? length : stored(length);
   if (end < 0 || end > room)
     throw std::out_of_range("cache: " + std::to_string(length) + " tokens of slot " + std::to_string(slot) +
                             " are asked for, there is room for " + std::to_string(room));
   int count = 0;
   const int stays = shape_.blocks_kept() * block_tokens;
-  if (std::min(stays, end) > 0) into[count++] = {.data = place(slot, 0), .begin = 0, .end = std::min(stays, end)};
-  const int begin = std::max(stays, whole_blocks(at.oldest));
+  if (std::min(stays, end) > 0) output[count++] = {.data = place(slot, 0), .begin = 0, .end = std::min(stays, end)};
+  const int begin = std::max(stays, whole_blocks(ring.oldest));
   if (begin < end)
-    into[count++] = {.data = place(slot, shape_.blocks_kept()),
-                     .begin = begin,
-                     .end = end,
-                     .ring = ring_,
-                     .first = shape_.blocks_kept()};
+    output[count++] = {.data = place(slot, shape_.blocks_kept()),
+                       .begin = begin,
+                       .end = end,
+                       .ring = ring_,
+                       .first = shape_.blocks_kept()};
   return count;
 }
 
@@ -100,32 +100,32 @@ void ring_storage::check_room(const step& step) const {
 }
 
 void ring_storage::grow(int slot, int length) {
-  slot_state& at = state(slot);
+  slot_state& ring = state(slot);
   const int wanted = std::min(blocks_for(stored(length)), ring_ + shape_.blocks_kept());
-  if (wanted <= at.blocks) return;
-  memory_.commit(place(slot, at.blocks) - memory_.data(), (wanted - at.blocks) * layout_.stride);
-  at.blocks = wanted;
+  if (wanted <= ring.blocks) return;
+  memory_.commit(place(slot, ring.blocks) - memory_.data(), (wanted - ring.blocks) * layout_.stride);
+  ring.blocks = wanted;
 }
 
 void ring_storage::reserve(const step& step) {
   check_room(step);
-  for (const step_row& row : step.rows()) before_[static_cast<std::size_t>(row.slot)] = state(row.slot).blocks;
+  for (const step_row& row : step.rows()) previous_[static_cast<std::size_t>(row.slot)] = state(row.slot).blocks;
   try {
     for (const step_row& row : step.rows()) grow(row.slot, table_.length(row.slot) + row.count);
   } catch (...) {
     for (const step_row& row : step.rows()) {
-      slot_state& at = state(row.slot);
-      const int before = before_[static_cast<std::size_t>(row.slot)];
-      if (before < at.blocks)
-        memory_.release(place(row.slot, before) - memory_.data(), (at.blocks - before) * layout_.stride);
-      at.blocks = before;
+      slot_state& ring = state(row.slot);
+      const int previous = previous_[static_cast<std::size_t>(row.slot)];
+      if (previous < ring.blocks)
+        memory_.release(place(row.slot, previous) - memory_.data(), (ring.blocks - previous) * layout_.stride);
+      ring.blocks = previous;
     }
     throw;
   }
   for (const step_row& row : step.rows()) {
-    slot_state& at = state(row.slot);
-    at.end = stored(table_.length(row.slot) + row.count);
-    at.oldest = std::max(at.oldest, at.end - ring_ * block_tokens);
+    slot_state& ring = state(row.slot);
+    ring.end = stored(table_.length(row.slot) + row.count);
+    ring.oldest = std::max(ring.oldest, ring.end - ring_ * block_tokens);
   }
 }
 
@@ -138,20 +138,20 @@ bool ring_storage::can_truncate(int slot, int length) const {
 }
 
 void ring_storage::shrink(int slot, int length) noexcept {
-  slot_state& at = state(slot);
-  const int kept = std::min(at.blocks, blocks_for(stored(length)));
-  if (kept < at.blocks) memory_.release(place(slot, kept) - memory_.data(), (at.blocks - kept) * layout_.stride);
-  at.blocks = kept;
-  at.end = stored(length);
+  slot_state& ring = state(slot);
+  const int kept = std::min(ring.blocks, blocks_for(stored(length)));
+  if (kept < ring.blocks) memory_.release(place(slot, kept) - memory_.data(), (ring.blocks - kept) * layout_.stride);
+  ring.blocks = kept;
+  ring.end = stored(length);
 }
 
 void ring_storage::truncate(int slot, int length) {
-  slot_state& at = state(slot);
-  if (length > 0 && !holds(slot, length)) swap_in(slot, length, at.snapshots.at(length).data());
+  slot_state& ring = state(slot);
+  if (length > 0 && !holds(slot, length)) swap_in(slot, length, ring.snapshots.get(length).data());
   shrink(slot, length);
-  at.oldest = std::min(at.oldest, stored(length));
-  at.snapshots.cut(length);
-  if (length == 0) at = {};
+  ring.oldest = std::min(ring.oldest, stored(length));
+  ring.snapshots.cut(length);
+  if (length == 0) ring = {};
 }
 
 void ring_storage::release(int slot, int length) {
@@ -160,24 +160,24 @@ void ring_storage::release(int slot, int length) {
   state(slot).oldest = std::numeric_limits<int>::max();
 }
 
-void ring_storage::copy(int from, int to, int begin, int end) {
-  if (!holds(from, end)) return swap_in(to, end, state(from).snapshots.at(end).data());
-  slot_state& target = state(to);
-  grow(to, end);
-  const int first_held = std::max(state(from).oldest, stored(end) - ring_ * block_tokens);
+void ring_storage::copy(int source, int target, int begin, int end) {
+  if (!holds(source, end)) return swap_in(target, end, state(source).snapshots.get(end).data());
+  slot_state& filled = state(target);
+  grow(target, end);
+  const int first_held = std::max(state(source).oldest, stored(end) - ring_ * block_tokens);
   const int first = std::max(stored(begin), std::min(first_held, stored(end)));
   for (int number = first / block_tokens; number < blocks_for(stored(end)); ++number) {
     const int start = number * block_tokens;
     const int begins = std::max(first - start, 0), ends = std::min(block_tokens, stored(end) - start);
     if (ends - begins == block_tokens)
-      std::copy_n(block(from, number), layout_.stride, block(to, number));
+      std::copy_n(block(source, number), layout_.stride, block(target, number));
     else
-      copy_tokens(layout_, block(from, number), block(to, number), begins, ends);
+      copy_tokens(layout_, block(source, number), block(target, number), begins, ends);
   }
   for (int number = begin / block_tokens; number < shape_.blocks_kept(); ++number)
-    copy_tokens(layout_, block(from, number), block(to, number), begin, std::min(block_tokens, end));
-  target.end = stored(end);
-  target.oldest = std::max({target.oldest, target.end - ring_ * block_tokens, first > stored(begin) ? first : 0});
+    copy_tokens(layout_, block(source, number), block(target, number), begin, std::min(block_tokens, end));
+  filled.end = stored(end);
+  filled.oldest = std::max({filled.oldest, filled.end - ring_ * block_tokens, first > stored(begin) ? first : 0});
 }
 
 void ring_storage::take_snapshot(int slot) {
@@ -212,50 +212,50 @@ void ring_storage::each_saved(int length, Visit visit) const {
   for (int number = blocks.begin; number < blocks.end; ++number) next(number);
 }
 
-void ring_storage::save_oldest(int slot, std::byte* into) const {
+void ring_storage::save_oldest(int slot, std::byte* output) const {
   const std::int64_t oldest = state(slot).oldest;
-  std::memcpy(into, &oldest, sizeof(oldest));
+  std::memcpy(output, &oldest, sizeof(oldest));
 }
 
-void ring_storage::save(int slot, int length, std::byte* into) const {
-  save_oldest(slot, into);
+void ring_storage::save(int slot, int length, std::byte* output) const {
+  save_oldest(slot, output);
   each_saved(length,
-             [&](int number, std::int64_t place) { std::copy_n(block(slot, number), layout_.stride, into + place); });
+             [&](int number, std::int64_t place) { std::copy_n(block(slot, number), layout_.stride, output + place); });
 }
 
-void ring_storage::swap_in(int slot, int length, const std::byte* from) {
-  make_ready(slot, length, from);
+void ring_storage::swap_in(int slot, int length, const std::byte* input) {
+  make_ready(slot, length, input);
   each_saved(length,
-             [&](int number, std::int64_t place) { std::copy_n(from + place, layout_.stride, block(slot, number)); });
+             [&](int number, std::int64_t place) { std::copy_n(input + place, layout_.stride, block(slot, number)); });
 }
 
 /// For what was saved at this length, perhaps by somebody else: what the slot needs to go on is there.
-void ring_storage::make_ready(int slot, int length, const std::byte* from) {
+void ring_storage::make_ready(int slot, int length, const std::byte* input) {
   grow(slot, length);
   std::int64_t oldest = 0;
-  std::memcpy(&oldest, from, sizeof(oldest));
-  slot_state& at = state(slot);
-  at.end = stored(length);
+  std::memcpy(&oldest, input, sizeof(oldest));
+  slot_state& ring = state(slot);
+  ring.end = stored(length);
   const auto from_there = static_cast<int>(std::clamp<std::int64_t>(oldest, 0, needed(length)));
-  at.oldest = std::max({from_there, oldest_needed(length), at.end - ring_ * block_tokens});
+  ring.oldest = std::max({from_there, oldest_needed(length), ring.end - ring_ * block_tokens});
 }
 
 std::int64_t ring_storage::exported_bytes(int length) const { return length == 0 ? 0 : saved_bytes(length); }
 
-void ring_storage::export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const {
+void ring_storage::export_slot(int slot, std::byte* output, std::vector<byte_copy>& later) const {
   if (table_.length(slot) == 0) return;
-  save_oldest(slot, into);
+  save_oldest(slot, output);
   const auto bytes = static_cast<std::size_t>(layout_.stride);
   each_saved(table_.length(slot), [&](int number, std::int64_t place) {
-    later.push_back({{block(slot, number), bytes}, {into + place, bytes}});
+    later.push_back({{block(slot, number), bytes}, {output + place, bytes}});
   });
 }
 
-void ring_storage::import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) {
-  make_ready(slot, length, from);
+void ring_storage::import_slot(int slot, int length, const std::byte* input, std::vector<byte_copy>& later) {
+  make_ready(slot, length, input);
   const auto bytes = static_cast<std::size_t>(layout_.stride);
   each_saved(length, [&](int number, std::int64_t place) {
-    later.push_back({{from + place, bytes}, {block(slot, number), bytes}});
+    later.push_back({{input + place, bytes}, {block(slot, number), bytes}});
   });
 }
 
@@ -265,7 +265,7 @@ slot_footprint ring_storage::footprint_terms() const {
 
 std::int64_t ring_storage::committed_bytes() const {
   std::int64_t bytes = 0;
-  for (const slot_state& at : states_) bytes += at.blocks * layout_.stride + at.snapshots.bytes();
+  for (const slot_state& ring : states_) bytes += ring.blocks * layout_.stride + ring.snapshots.bytes();
   return bytes;
 }
 

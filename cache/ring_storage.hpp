@@ -38,20 +38,20 @@ class ring_storage final : public token_storage {
   int max_sequence_length() const noexcept override { return max_sequence_length_; }
   int max_rollback_tokens() const noexcept override;
   int longest_step() const noexcept override;
-  int ranges(int slot, int length, kv_range* into) const override;
+  int ranges(int slot, int length, kv_range* output) const override;
   void reserve(const step& step) override;
   bool can_truncate(int slot, int length) const override;
   void truncate(int slot, int length) override;
   void release(int slot, int length) override;
-  void share_prefix(int slot, int of, int length) override { copy(of, slot, 0, length); }
-  void fork(const slot_fork& fork) override { copy(fork.from, fork.slot, 0, fork.end); }
-  void copy(int from, int to, int begin, int end) override;
+  void share_prefix(int slot, int source, int length) override { copy(source, slot, 0, length); }
+  void fork(const slot_fork& fork) override { copy(fork.source, fork.slot, 0, fork.end); }
+  void copy(int source, int target, int begin, int end) override;
   void take_snapshot(int slot) override;
   void drop_snapshot(int slot, int length) override { state(slot).snapshots.drop(length); }
   std::int64_t exported_bytes(int length) const override;
   std::int64_t exported_prefix() const override { return sizeof(std::int64_t); }
-  void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const override;
-  void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) override;
+  void export_slot(int slot, std::byte* output, std::vector<byte_copy>& later) const override;
+  void import_slot(int slot, int length, const std::byte* input, std::vector<byte_copy>& later) override;
   slot_footprint footprint_terms() const override;
   std::int64_t committed_bytes() const override;
 
@@ -86,10 +86,10 @@ class ring_storage final : public token_storage {
   std::int64_t saved_bytes(int length) const;
   template <class Visit>
   void each_saved(int length, Visit visit) const;
-  void save_oldest(int slot, std::byte* into) const;
-  void save(int slot, int length, std::byte* into) const;
-  void swap_in(int slot, int length, const std::byte* from);
-  void make_ready(int slot, int length, const std::byte* from);
+  void save_oldest(int slot, std::byte* output) const;
+  void save(int slot, int length, std::byte* output) const;
+  void swap_in(int slot, int length, const std::byte* input);
+  void make_ready(int slot, int length, const std::byte* input);
 
   int max_sequence_length_;
   ring_shape shape_;
@@ -97,7 +97,7 @@ class ring_storage final : public token_storage {
   std::int64_t slot_stride_;
   address_range memory_;
   std::vector<slot_state> states_;  // [slots]
-  std::vector<int> before_;         // [slots], blocks: what a failing reserve() restores
+  std::vector<int> previous_;       // [slots], blocks: what a failing reserve() restores
 };
 
 }  // namespace cogen::cache

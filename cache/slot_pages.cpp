@@ -8,10 +8,10 @@ namespace cogen::cache {
 
 /// One page for each plane.
 struct slot_pages::block {
-  block(virtual_memory& from, std::int64_t planes, std::shared_ptr<std::atomic<std::int64_t>> counter)
+  block(virtual_memory& memory, std::int64_t planes, std::shared_ptr<std::atomic<std::int64_t>> counter)
       : count(std::move(counter)) {
     pages.reserve(static_cast<std::size_t>(planes));
-    for (std::int64_t plane = 0; plane < planes; ++plane) pages.push_back(from.allocate());
+    for (std::int64_t plane = 0; plane < planes; ++plane) pages.push_back(memory.allocate());
     ++*count;
   }
   ~block() { --*count; }
@@ -22,15 +22,15 @@ struct slot_pages::block {
   std::shared_ptr<std::atomic<std::int64_t>> count;
 };
 
-slot_pages::slot_pages(std::unique_ptr<virtual_memory> memory, const shape& of, std::int64_t limit,
+slot_pages::slot_pages(std::unique_ptr<virtual_memory> memory, const shape& layout, std::int64_t limit,
                        std::function<void()> wait)
     : memory_(std::move(memory)),
-      shape_(of),
+      shape_(layout),
       limit_(limit),
       wait_(std::move(wait)),
       blocks_(std::make_shared<std::atomic<std::int64_t>>(0)),
-      slots_(static_cast<std::size_t>(of.slots)) {
-  for (auto& each : slots_) each.mapped.reserve(static_cast<std::size_t>(of.slot_blocks));
+      slots_(static_cast<std::size_t>(layout.slots)) {
+  for (auto& each : slots_) each.mapped.reserve(static_cast<std::size_t>(layout.slot_blocks));
   thread_ = std::jthread([this](const std::stop_token& stop) { run_ahead(stop); });
 }
 
@@ -42,79 +42,79 @@ slot_pages::~slot_pages() {
 
 void slot_pages::reserve(int slot, int count) {
   lock held(mutex_);
-  auto& of = at(slot);
-  if (static_cast<int>(of.mapped.size()) < count) wait_for_thread(held);
-  const int before = std::exchange(of.needed, std::max(of.needed, count));
-  const auto first = static_cast<int>(of.mapped.size());
+  auto& pages = blocks_of(slot);
+  if (static_cast<int>(pages.mapped.size()) < count) wait_for_thread(held);
+  const int previous = std::exchange(pages.needed, std::max(pages.needed, count));
+  const auto first = static_cast<int>(pages.mapped.size());
   if (first >= count) return;
   try {
-    const auto made = obtain(count - first);
-    map(slot, first, made);
-    of.mapped.insert(of.mapped.end(), made.begin(), made.end());
+    const auto added = obtain(count - first);
+    map(slot, first, added);
+    pages.mapped.insert(pages.mapped.end(), added.begin(), added.end());
   } catch (...) {
-    of.needed = before;
+    pages.needed = previous;
     throw;
   }
 }
 
 void slot_pages::release(int slot, int count) {
   const lock held(mutex_);
-  at(slot).needed = std::min(at(slot).needed, count);
-  at(slot).ahead = 0;
+  blocks_of(slot).needed = std::min(blocks_of(slot).needed, count);
+  blocks_of(slot).ahead = 0;
 }
 
-void slot_pages::share(int from, int to, int count) {
+void slot_pages::share(int source, int target, int count) {
   lock held(mutex_);
   wait_for_thread(held);
-  auto& target = at(to);
-  const std::span wanted(at(from).mapped.begin(), static_cast<std::size_t>(count));
-  const auto same = std::ranges::mismatch(wanted, target.mapped).in1 - wanted.begin();
+  auto& taken = blocks_of(target);
+  const std::span wanted(blocks_of(source).mapped.begin(), static_cast<std::size_t>(count));
+  const auto same = std::ranges::mismatch(wanted, taken.mapped).in1 - wanted.begin();
   if (same < count) {
     const auto first = static_cast<int>(same);
-    if (static_cast<int>(target.mapped.size()) > first) wait_();
-    cut(to, first);
+    if (static_cast<int>(taken.mapped.size()) > first) wait_();
+    cut(target, first);
     const auto more = wanted.subspan(static_cast<std::size_t>(same));
-    map(to, first, more);
-    target.mapped.insert(target.mapped.end(), more.begin(), more.end());
+    map(target, first, more);
+    taken.mapped.insert(taken.mapped.end(), more.begin(), more.end());
   }
-  target.needed = count;
+  taken.needed = count;
 }
 
 std::optional<int> slot_pages::make_writable(int slot, int block) {
   lock held(mutex_);
-  auto& mapped = at(slot).mapped;
+  auto& mapped = blocks_of(slot).mapped;
   const auto index = static_cast<std::size_t>(block);
   if (mapped[index].use_count() == 1) return std::nullopt;
   wait_for_thread(held);
-  std::vector<shared_block> made;
+  std::vector<shared_block> replacement;
   try {
-    made = obtain(1);
+    replacement = obtain(1);
   } catch (const std::bad_alloc&) {
     if (mapped[index].use_count() > 1) throw;
   }
-  const auto other = std::ranges::find_if(slots_, [&](const slot_blocks& each) {
-    return &each.mapped != &mapped && each.mapped.size() > index && each.mapped[index] == mapped[index];
+  const auto other = std::ranges::find_if(slots_, [&](const slot_blocks& holder) {
+    return &holder.mapped != &mapped && holder.mapped.size() > index && holder.mapped[index] == mapped[index];
   });
   if (other == slots_.end()) return std::nullopt;  // others did not need it, and have lost it
   wait_();
   unmap(slot, block, block + 1);
   try {
-    map(slot, block, made);
+    map(slot, block, replacement);
   } catch (...) {
     unmap(slot, block + 1, static_cast<int>(mapped.size()));
     mapped.resize(index);
-    at(slot).needed = std::min(at(slot).needed, block);
-    at(slot).ahead = 0;  // an empty block would be taken for the lost one
+    blocks_of(slot).needed = std::min(blocks_of(slot).needed, block);
+    blocks_of(slot).ahead = 0;  // an empty block would be taken for the lost one
     throw;
   }
-  mapped[index] = made.front();
+  mapped[index] = replacement.front();
   return static_cast<int>(other - slots_.begin());
 }
 
 void slot_pages::map_ahead(int slot, int count) {
   const lock held(mutex_);
-  at(slot).ahead = std::min(count, shape_.slot_blocks);
-  if (at(slot).ahead > static_cast<int>(at(slot).mapped.size())) changed_.notify_all();
+  blocks_of(slot).ahead = std::min(count, shape_.slot_blocks);
+  if (blocks_of(slot).ahead > static_cast<int>(blocks_of(slot).mapped.size())) changed_.notify_all();
 }
 
 void slot_pages::trim() {
@@ -143,32 +143,32 @@ void slot_pages::wait_for_thread(lock& held) {
 
 /// New blocks; where there is no memory for them, slots lose what they do not need.
 std::vector<slot_pages::shared_block> slot_pages::obtain(int count) {
-  std::vector<shared_block> made;
-  made.reserve(static_cast<std::size_t>(count));
-  while (static_cast<int>(made.size()) < count) {
+  std::vector<shared_block> result;
+  result.reserve(static_cast<std::size_t>(count));
+  while (static_cast<int>(result.size()) < count) {
     try {
       if (blocks() >= limit_) throw std::bad_alloc();
-      made.push_back(std::make_shared<const block>(*memory_, shape_.planes, blocks_));
+      result.push_back(std::make_shared<const block>(*memory_, shape_.planes, blocks_));
     } catch (const std::bad_alloc&) {
-      if (!reclaim(count - static_cast<int>(made.size()))) throw;
+      if (!reclaim(count - static_cast<int>(result.size()))) throw;
     }
   }
-  return made;
+  return result;
 }
 
 /// Frees up to `count` blocks that no slot needs. False if there are none.
 bool slot_pages::reclaim(int count) {
   bool waited = false;
-  const auto before = blocks();
+  const auto previous = blocks();
   for (int slot = 0; slot < shape_.slots; ++slot) {
-    auto& of = at(slot);
-    of.ahead = 0;
-    while (static_cast<int>(of.mapped.size()) > of.needed && before - blocks() < count) {
+    auto& pages = blocks_of(slot);
+    pages.ahead = 0;
+    while (static_cast<int>(pages.mapped.size()) > pages.needed && previous - blocks() < count) {
       if (!std::exchange(waited, true)) wait_();
-      cut(slot, static_cast<int>(of.mapped.size()) - 1);
+      cut(slot, static_cast<int>(pages.mapped.size()) - 1);
     }
   }
-  return blocks() < before;
+  return blocks() < previous;
 }
 
 /// All planes or none.
@@ -195,7 +195,7 @@ void slot_pages::unmap(int slot, int first, int end) noexcept {
 
 /// The slot has its first `count` blocks at most.
 void slot_pages::cut(int slot, int count) noexcept {
-  auto& mapped = at(slot).mapped;
+  auto& mapped = blocks_of(slot).mapped;
   if (static_cast<int>(mapped.size()) <= count) return;
   unmap(slot, count, static_cast<int>(mapped.size()));
   mapped.resize(static_cast<std::size_t>(count));
@@ -205,7 +205,7 @@ void slot_pages::cut(int slot, int count) noexcept {
 int slot_pages::next_ahead() const {
   if (blocks() >= limit_) return -1;
   const auto found = std::ranges::find_if(
-      slots_, [](const slot_blocks& each) { return each.ahead > static_cast<int>(each.mapped.size()); });
+      slots_, [](const slot_blocks& pages) { return pages.ahead > static_cast<int>(pages.mapped.size()); });
   return found == slots_.end() ? -1 : static_cast<int>(found - slots_.begin());
 }
 
@@ -214,23 +214,23 @@ void slot_pages::run_ahead(const std::stop_token& stop) {
   lock held(mutex_);
   while (changed_.wait(held, stop, [&] { return !stopped_ && next_ahead() >= 0; }), !stop.stop_requested()) {
     const int slot = next_ahead();
-    auto& of = at(slot);
-    const auto first = static_cast<int>(of.mapped.size());
+    auto& pages = blocks_of(slot);
+    const auto first = static_cast<int>(pages.mapped.size());
     busy_ = true;
     held.unlock();
-    shared_block made;
+    shared_block added;
     try {
-      made = std::make_shared<const block>(*memory_, shape_.planes, blocks_);
-      map(slot, first, {&made, 1});
+      added = std::make_shared<const block>(*memory_, shape_.planes, blocks_);
+      map(slot, first, {&added, 1});
     } catch (...) {
-      made = nullptr;
+      added = nullptr;
     }
     held.lock();
     busy_ = false;
-    if (made)
-      of.mapped.push_back(std::move(made));
+    if (added)
+      pages.mapped.push_back(std::move(added));
     else
-      of.ahead = 0;
+      pages.ahead = 0;
     changed_.notify_all();
   }
 }

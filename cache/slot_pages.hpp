@@ -34,7 +34,8 @@ class slot_pages {
 
   /// At most `limit` blocks exist at a time. `wait` returns when the device has ended all work on the addresses, and
   /// throws its errors.
-  slot_pages(std::unique_ptr<virtual_memory> memory, const shape& of, std::int64_t limit, std::function<void()> wait);
+  slot_pages(std::unique_ptr<virtual_memory> memory, const shape& layout, std::int64_t limit,
+             std::function<void()> wait);
   ~slot_pages();
   slot_pages(const slot_pages&) = delete;
   slot_pages& operator=(const slot_pages&) = delete;
@@ -51,9 +52,9 @@ class slot_pages {
   /// The slot needs no more than its first `count` blocks.
   void release(int slot, int count);
 
-  /// Slot `to`, which needs none, needs the first `count` blocks of slot `from` and shares them. Throws as reserve()
-  /// does; then it still needs none.
-  void share(int from, int to, int count);
+  /// Slot `target`, which needs none, needs the first `count` blocks of slot `source` and shares them. Throws as
+  /// reserve() does; then it still needs none.
+  void share(int source, int target, int count);
 
   /// Before block `block` of the slot, which needs it, is written: it shares it no longer. If it did, it has a new
   /// block, and the result is a slot that has the old one. Throws as reserve() does; if the device refuses to map the
@@ -86,7 +87,7 @@ class slot_pages {
     int ahead = 0;  // blocks that the thread is asked for
   };
 
-  slot_blocks& at(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
+  slot_blocks& blocks_of(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
   void wait_for_thread(lock& held);
   std::vector<shared_block> obtain(int count);
   bool reclaim(int count);

@@ -11,7 +11,7 @@ namespace cogen::cache {
 class snapshot_set {
  public:
   bool has(int length) const { return taken_.contains(length); }
-  const snapshot_bytes& at(int length) const { return taken_.at(length); }
+  const snapshot_bytes& get(int length) const { return taken_.at(length); }
   void put(int length, snapshot_bytes bytes) { taken_.insert_or_assign(length, std::move(bytes)); }
   void drop(int length) noexcept { taken_.erase(length); }
 

@@ -29,17 +29,17 @@ class state_layer final : public layer {
   void truncate(int slot, int length) override { storage_->truncate(slot, length); }
   void release(int slot, int) override { storage_->truncate(slot, 0); }
   void clear(int slot) override { storage_->truncate(slot, 0); }
-  void share_prefix(int slot, int of, int length) override { storage_->copy(of, slot, length); }
-  void fork(const slot_fork& fork) override { storage_->copy(fork.from, fork.slot, fork.end); }
-  void copy(int from, int to, int, int end) override { storage_->copy(from, to, end); }
+  void share_prefix(int slot, int source, int length) override { storage_->copy(source, slot, length); }
+  void fork(const slot_fork& fork) override { storage_->copy(fork.source, fork.slot, fork.end); }
+  void copy(int source, int target, int, int end) override { storage_->copy(source, target, end); }
   void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return storage_->exported_bytes(length); }
-  void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>&) const override {
-    storage_->export_slot(slot, into.data());
+  void export_slot(int slot, std::span<std::byte> output, std::vector<byte_copy>&) const override {
+    storage_->export_slot(slot, output.data());
   }
-  void import_slot(int slot, int, std::span<const std::byte> from, std::vector<byte_copy>&) override {
-    storage_->import_slot(slot, from.data());
+  void import_slot(int slot, int, std::span<const std::byte> input, std::vector<byte_copy>&) override {
+    storage_->import_slot(slot, input.data());
   }
   slot_footprint footprint_terms() const override { return storage_->footprint_terms(); }
   std::int64_t committed_bytes() const override { return storage_->committed_bytes(); }

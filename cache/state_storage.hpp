@@ -27,13 +27,13 @@ class state_storage {
   void advance(const step& step);
   bool can_truncate(int slot, int length) const;
   void truncate(int slot, int length);
-  void copy(int from, int to, int end);
+  void copy(int source, int target, int end);
   void take_snapshot(int slot);
-  void drop_snapshot(int slot, int length) { at(slot).snapshots.drop(length); }
+  void drop_snapshot(int slot, int length) { ring_of(slot).snapshots.drop(length); }
 
   std::int64_t exported_bytes(int length) const { return length == 0 ? 0 : bytes_; }
-  void export_slot(int slot, std::byte* into) const;
-  void import_slot(int slot, const std::byte* from);
+  void export_slot(int slot, std::byte* output) const;
+  void import_slot(int slot, const std::byte* input);
 
   slot_footprint footprint_terms() const { return {.fixed = most_states_ * stride_}; }
   std::int64_t committed_bytes() const;
@@ -46,8 +46,8 @@ class state_storage {
     snapshot_set snapshots;
   };
 
-  slot_state& at(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
-  const slot_state& at(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
+  slot_state& ring_of(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
+  const slot_state& ring_of(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
   std::byte* state(int slot, int from_current) const;
   bool holds(int slot, int length) const;
   std::int64_t begin_of(int slot) const { return std::int64_t{most_states_} * slot * stride_; }

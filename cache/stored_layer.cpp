@@ -29,8 +29,8 @@ void stored_layer::append(const step& step, const at::Tensor& k, const at::Tenso
 }
 
 keys_values stored_layer::to_dense(int slot, int length) const {
-  const kv_view all = *view(slot, length);
-  return read_extent(slot, length, [&](int begin, int end) { return read_tokens(all, begin, end); });
+  const kv_view tokens = *view(slot, length);
+  return read_extent(slot, length, [&](int begin, int end) { return read_tokens(tokens, begin, end); });
 }
 
 }  // namespace cogen::cache

@@ -28,9 +28,9 @@ class stored_layer final : public layer {
   void truncate(int slot, int length) override { storage_->truncate(slot, length); }
   void release(int slot, int length) override { storage_->release(slot, length); }
   void clear(int slot) override { storage_->truncate(slot, 0); }
-  void share_prefix(int slot, int of, int length) override { storage_->share_prefix(slot, of, length); }
+  void share_prefix(int slot, int source, int length) override { storage_->share_prefix(slot, source, length); }
   void fork(const slot_fork& fork) override { storage_->fork(fork); }
-  void copy(int from, int to, int begin, int end) override { storage_->copy(from, to, begin, end); }
+  void copy(int source, int target, int begin, int end) override { storage_->copy(source, target, begin, end); }
   void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
   void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
   std::int64_t exported_bytes(int length) const override { return storage_->exported_bytes(length); }
@@ -39,11 +39,11 @@ class stored_layer final : public layer {
     return are_finite(storage_->exported_runs(length, type()), exported);
   }
   slot_footprint compressed_terms() const override { return storage_->compressed_terms(type()); }
-  void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const override {
-    storage_->export_slot(slot, into.data(), later);
+  void export_slot(int slot, std::span<std::byte> output, std::vector<byte_copy>& later) const override {
+    storage_->export_slot(slot, output.data(), later);
   }
-  void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later) override {
-    storage_->import_slot(slot, length, from.data(), later);
+  void import_slot(int slot, int length, std::span<const std::byte> input, std::vector<byte_copy>& later) override {
+    storage_->import_slot(slot, length, input.data(), later);
   }
   slot_footprint footprint_terms() const override { return storage_->footprint_terms(); }
   std::int64_t committed_bytes() const override { return storage_->committed_bytes(); }

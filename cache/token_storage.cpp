@@ -8,7 +8,8 @@ std::vector<exported_run> token_storage::exported_runs(int length, scalar type) 
   if (bytes == 0) return runs;
   append(runs, {.bytes = exported_prefix()});
   const std::int64_t newest = bytes - layout_.stride;
-  for (std::int64_t at = exported_prefix(); at < newest; at += layout_.stride) append_block(runs, layout_, type);
+  for (std::int64_t offset = exported_prefix(); offset < newest; offset += layout_.stride)
+    append_block(runs, layout_, type);
   append_block(runs, layout_, type, (stored(length) - 1) % block_tokens + 1);
   return runs;
 }

@@ -33,9 +33,9 @@ class token_storage {
   virtual int max_rollback_tokens() const noexcept = 0;
   virtual int longest_step() const noexcept = 0;
 
-  /// Writes to `into` where the first `length` tokens of the slot are, as far as they are stored, block by block of the
-  /// whole layout: at most two ranges. Returns how many. Throws std::out_of_range beyond the reserved room.
-  virtual int ranges(int slot, int length, kv_range* into) const = 0;
+  /// Writes to `output` where the first `length` tokens of the slot are, as far as they are stored, block by block of
+  /// the whole layout: at most two ranges. Returns how many. Throws std::out_of_range beyond the reserved room.
+  virtual int ranges(int slot, int length, kv_range* output) const = 0;
 
   /// Makes room for all rows or for none. Throws std::system_error if memory is refused.
   virtual void reserve(const step& step) = 0;
@@ -43,12 +43,12 @@ class token_storage {
   virtual bool can_truncate(int slot, int length) const = 0;
   virtual void truncate(int slot, int length) = 0;
   virtual void release(int slot, int length) = 0;
-  virtual void share_prefix(int slot, int of, int length) = 0;
+  virtual void share_prefix(int slot, int source, int length) = 0;
   virtual void fork(const slot_fork& fork) {
     if (fork.shared > 0) share_prefix(fork.slot, fork.parent, fork.shared);
-    if (fork.copies()) copy(fork.from, fork.slot, fork.shared, fork.end);
+    if (fork.copies()) copy(fork.source, fork.slot, fork.shared, fork.end);
   }
-  virtual void copy(int from, int to, int begin, int end) = 0;
+  virtual void copy(int source, int target, int begin, int end) = 0;
 
   virtual void take_snapshot(int slot) = 0;
   virtual void drop_snapshot(int slot, int length) = 0;
@@ -62,8 +62,8 @@ class token_storage {
   std::vector<exported_run> exported_runs(int length, scalar type) const;
   slot_footprint compressed_terms(scalar type) const;
 
-  virtual void export_slot(int slot, std::byte* into, std::vector<byte_copy>& later) const = 0;
-  virtual void import_slot(int slot, int length, const std::byte* from, std::vector<byte_copy>& later) = 0;
+  virtual void export_slot(int slot, std::byte* output, std::vector<byte_copy>& later) const = 0;
+  virtual void import_slot(int slot, int length, const std::byte* input, std::vector<byte_copy>& later) = 0;
 
   virtual slot_footprint footprint_terms() const = 0;
   virtual std::int64_t committed_bytes() const = 0;

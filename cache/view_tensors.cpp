@@ -76,13 +76,13 @@ void write_step(const layer& layer, const step& step, const at::Tensor& k, const
 }
 
 keys_values read_tokens(const kv_view& view, int begin, int end) {
-  keys_values all{.k = at::empty({view.kv_heads, end - begin, view.head_dim}, tensor_type(view.type)), .v = {}};
-  all.v = view.latent_dim > 0 ? all.k.narrow(2, 0, view.latent_dim) : at::empty_like(all.k);
+  keys_values result{.k = at::empty({view.kv_heads, end - begin, view.head_dim}, tensor_type(view.type)), .v = {}};
+  result.v = view.latent_dim > 0 ? result.k.narrow(2, 0, view.latent_dim) : at::empty_like(result.k);
   each_piece(view, begin, end, [&](const piece& part) {
-    all.k.narrow(1, part.begin - begin, part.end - part.begin).copy_(part.k);
-    if (view.latent_dim == 0) all.v.narrow(1, part.begin - begin, part.end - part.begin).copy_(part.v);
+    result.k.narrow(1, part.begin - begin, part.end - part.begin).copy_(part.k);
+    if (view.latent_dim == 0) result.v.narrow(1, part.begin - begin, part.end - part.begin).copy_(part.v);
   });
-  return all;
+  return result;
 }
 
 }  // namespace cogen::cache

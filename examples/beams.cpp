@@ -67,7 +67,7 @@ cogen::strategy majority(int n) {
       }
       ++votes[answer];
     }
-    const auto by_votes = [](const auto& each) { return each.second; };
+    const auto by_votes = [](const auto& entry) { return entry.second; };
     for (const auto id : std::ranges::max_element(votes, {}, by_votes)->first) output.write({.id = id});
     output.finish(cogen::finish_reason::eos);
   }};

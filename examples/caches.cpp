@@ -60,14 +60,14 @@ std::string back(int max_rollback_tokens) {
 }
 
 /// Whether the name came back.
-bool remembers(const cogen::model& model, const kind& each) {
-  auto memory = each.memory;
+bool remembers(const cogen::model& model, const kind& variant) {
+  auto memory = variant.memory;
   memory.longest_step = memory.max_rollback_tokens = 16;              // rings hold little more than they need, and
   if (memory.kv_quantization) memory.kv_quantization->residual = 32;  // most of this short text is quantized
   auto cache = model.make_cache(memory);
   auto text = model.tokenizer().decode(go_on(model, model.tokenizer().encode(prompt()), 24, cache), true);
   std::replace(text.begin(), text.end(), '\n', ' ');
-  fmt::print("{:<14} {:>6} KiB  goes back {:<9} |{}\n", each.name, cache.committed_bytes() / 1024,
+  fmt::print("{:<14} {:>6} KiB  goes back {:<9} |{}\n", variant.name, cache.committed_bytes() / 1024,
              back(cache.max_rollback_tokens()), text);
   return text.find("Marlow") != std::string::npos;
 }
@@ -77,9 +77,9 @@ bool remembers(const cogen::model& model, const kind& each) {
 int main(int argc, char** argv) try {
   const auto model = cogen::load_model(example::model_path(argc, argv));
   fmt::print("{} tokens, then 24 new ones\n", model->tokenizer().encode(prompt()).size());
-  const auto all = kinds();
-  const auto knowing = std::ranges::count_if(all, [&](const kind& each) { return remembers(*model, each); });
-  fmt::print("{} of {} kinds remember the name\n", knowing, all.size());
+  const auto variants = kinds();
+  const auto knowing = std::ranges::count_if(variants, [&](const kind& variant) { return remembers(*model, variant); });
+  fmt::print("{} of {} kinds remember the name\n", knowing, variants.size());
 } catch (const std::exception& e) {
   fmt::print(stderr, "{}\n", e.what());
   return 1;

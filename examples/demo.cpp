@@ -72,7 +72,7 @@ void show_loading(const cogen::load_progress& progress, bool terminal) {
 }
 
 asio::awaitable<void> ask(cogen::engine& engine, std::size_t index, const settings& wanted, example::panes& shown,
-                          record& into) {
+                          record& result) {
   auto request =
       cogen::request{.prompt = cogen::chat(questions[index % questions.size()]), .max_tokens = wanted.max_tokens};
   request.sampling = cogen::sampling_params{.temperature = 0.2, .top_p = 0.9, .repetition_penalty = 1.1, .seed = index};
@@ -80,12 +80,12 @@ asio::awaitable<void> ask(cogen::engine& engine, std::size_t index, const settin
   try {
     while (auto piece = co_await stream.async_next()) shown.add(index, piece->text);
   } catch (const cogen::generation_error& e) {
-    into.diagnostics = e.what();
+    result.diagnostics = e.what();
   }
-  into.usage = stream.usage();
-  shown.close(index, into.diagnostics.empty()
-                         ? fmt::format("{} tokens, ended: {}", into.usage.generated_tokens, to_string(*stream.finish()))
-                         : into.diagnostics);
+  result.usage = stream.usage();
+  shown.close(index, result.diagnostics.empty() ? fmt::format("{} tokens, ended: {}", result.usage.generated_tokens,
+                                                              to_string(*stream.finish()))
+                                                : result.diagnostics);
 }
 
 double milliseconds(std::chrono::nanoseconds time) { return std::chrono::duration<double, std::milli>(time).count(); }
@@ -204,8 +204,9 @@ int run(const settings& wanted) {
   shown.reset();
   if (signal != 0) return 128 + signal;
   summarize(records, engine.stats(), taken.count());
-  return std::any_of(records.begin(), records.end(), [](const record& each) { return !each.diagnostics.empty(); }) ? 1
-                                                                                                                   : 0;
+  return std::any_of(records.begin(), records.end(), [](const record& entry) { return !entry.diagnostics.empty(); })
+             ? 1
+             : 0;
 }
 
 }  // namespace

@@ -13,9 +13,9 @@
 
 namespace {
 
-std::vector<cogen::token> counting(int from, int to) {
-  std::vector<cogen::token> ids(static_cast<std::size_t>(to - from));
-  std::iota(ids.begin(), ids.end(), from);
+std::vector<cogen::token> counting(int begin, int end) {
+  std::vector<cogen::token> ids(static_cast<std::size_t>(end - begin));
+  std::iota(ids.begin(), ids.end(), begin);
   return ids;
 }
 

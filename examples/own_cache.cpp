@@ -39,8 +39,8 @@ class thinning_layer final : public cache::layer {
     for (int row = 0; row < static_cast<int>(step.rows().size()); ++row) {
       const auto [slot, count, drafts] = step.rows()[static_cast<std::size_t>(row)];
       truncate(slot, slots().length(slot));
-      add(k.narrow(0, step.first(row), count), of(slot).keys);
-      add(v.narrow(0, step.first(row), count), of(slot).values);
+      add(k.narrow(0, step.first(row), count), entries(slot).keys);
+      add(v.narrow(0, step.first(row), count), entries(slot).values);
     }
   }
 
@@ -50,23 +50,23 @@ class thinning_layer final : public cache::layer {
   }
 
   void truncate(int slot, int length) override {
-    of(slot).keys.resize(static_cast<std::size_t>(length * token_size()));
-    of(slot).values.resize(static_cast<std::size_t>(length * token_size()));
+    entries(slot).keys.resize(static_cast<std::size_t>(length * token_size()));
+    entries(slot).values.resize(static_cast<std::size_t>(length * token_size()));
   }
 
-  void clear(int slot) override { of(slot) = {}; }
+  void clear(int slot) override { entries(slot) = {}; }
 
  private:
   struct tokens {
     std::vector<float> keys, values;  // [length, kv_heads, head_dim]
   };
 
-  tokens& of(int slot) { return held_[static_cast<std::size_t>(slot)]; }
+  tokens& entries(int slot) { return held_[static_cast<std::size_t>(slot)]; }
   int token_size() const { return shape().kv_heads * shape().head_dim; }
 
-  static void add(const at::Tensor& fresh, std::vector<float>& to) {
+  static void add(const at::Tensor& fresh, std::vector<float>& target) {
     const auto numbers = fresh.to(at::kFloat).contiguous();
-    to.insert(to.end(), numbers.const_data_ptr<float>(), numbers.const_data_ptr<float>() + numbers.numel());
+    target.insert(target.end(), numbers.const_data_ptr<float>(), numbers.const_data_ptr<float>() + numbers.numel());
   }
 
   at::Tensor heads_first(const std::vector<float>& numbers, int length) const {
@@ -101,14 +101,14 @@ answers ask(const std::shared_ptr<const cogen::model>& model, const char* kind, 
                                .limits = {.max_sequence_length = 256},
                                .compute_type = cogen::compute_type::float32});  // rounding makes much of little
   asio::io_context context;
-  answers all;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    asio::co_spawn(context, describe(engine, animals[i], all[i]), example::rethrow);
+  answers descriptions;
+  for (std::size_t i = 0; i < descriptions.size(); ++i)
+    asio::co_spawn(context, describe(engine, animals[i], descriptions[i]), example::rethrow);
   context.run();
   const auto stats = engine.stats();
   fmt::print("{}, mean batch {:.1f}\n", kind, static_cast<double>(stats.rows) / static_cast<double>(stats.steps));
-  for (const auto& answer : all) fmt::print("  {}\n", answer);
-  return all;
+  for (const auto& answer : descriptions) fmt::print("  {}\n", answer);
+  return descriptions;
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class echo final : public cogen::runner {
     for (const int slot : step.clears) held_[slot].clear();
     for (const auto& cut : step.truncations) held_[cut.slot].resize(cut.length);
     for (const auto& cut : step.releases) held_[cut.slot].resize(cut.length);
-    for (const auto& fork : step.forks) held_[fork.slot] = held_[fork.from].substr(0, fork.end);
+    for (const auto& fork : step.forks) held_[fork.slot] = held_[fork.source].substr(0, fork.end);
     for (std::size_t i = 0; i < step.rows.size(); ++i) {
       auto& text = held_[step.rows[i].slot];
       for (const auto token : step.tokens_of(step.rows[i])) text += static_cast<char>(token);
@@ -44,7 +44,7 @@ class echo final : public cogen::runner {
   static std::vector<float> scores_after(std::string_view text) {
     std::vector<float> scores(256, -1);
     for (std::size_t next = 1; next < text.size(); ++next) {
-      const auto [end, before] = std::mismatch(text.rbegin(), text.rend(), text.rend() - next, text.rend());
+      const auto [end, other_end] = std::mismatch(text.rbegin(), text.rend(), text.rend() - next, text.rend());
       auto& score = scores[static_cast<unsigned char>(text[next])];
       score = std::max(score, static_cast<float>(end - text.rbegin()) + static_cast<float>(next) / 1e6f);
     }

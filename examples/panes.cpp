@@ -43,21 +43,21 @@ void grid::close(std::size_t index, std::string_view note) {
   draw(index);
 }
 
-void grid::wrap(pane& into, std::string_view text) const {
+void grid::wrap(pane& target, std::string_view text) const {
   const int width = width_ - 2;
   for (const char each : text) {
     if (each == '\n') {
-      if (!into.lines.back().empty()) into.lines.emplace_back();
+      if (!target.lines.back().empty()) target.lines.emplace_back();
       continue;
     }
-    auto& line = into.lines.back();
+    auto& line = target.lines.back();
     line += each;
     if (columns_of(line) <= width) continue;
     const auto space = line.rfind(' ');
     const auto cut = space == std::string::npos ? fitting(line, width).size() : space;
     auto rest = line.substr(space == std::string::npos ? cut : cut + 1);
     line.resize(cut);
-    into.lines.push_back(std::move(rest));
+    target.lines.push_back(std::move(rest));
   }
 }
 

@@ -31,7 +31,7 @@ class grid final : public panes {
     std::string note;
   };
 
-  void wrap(pane& into, std::string_view text) const;
+  void wrap(pane& target, std::string_view text) const;
   void draw(std::size_t index) const;
 
   std::vector<pane> panes_;

@@ -36,9 +36,9 @@ asio::awaitable<std::vector<Result>> all_of(cogen::engine& engine, std::vector<a
 }
 
 //[samples
-asio::awaitable<std::vector<token>> say(cogen::sequence place, cogen::sampling_params how, int count) {
+asio::awaitable<std::vector<token>> say(cogen::sequence place, cogen::sampling_params params, int count) {
   std::vector<token> said;
-  while (std::ssize(said) < count) said.push_back((co_await place.async_decode({}, how)).id);
+  while (std::ssize(said) < count) said.push_back((co_await place.async_decode({}, params)).id);
   co_return said;
 }
 

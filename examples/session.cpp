@@ -24,14 +24,14 @@ constexpr std::string_view usage =
     "A conversation in the terminal; Ctrl-D ends it. It is saved to FILE (conversation.session), and goes on from\n"
     "there the next time; --forget begins a new one. MODEL is a GGUF file or a folder.\n";
 
-/// What the template makes of one more message of the user: after a message of the system where nothing was said
-/// `before`, else after an answer, to whose end the template may add what the model did not say.
+/// What the template makes of one more message of the user: after a message of the system where nothing is `previous`,
+/// else after an answer, to whose end the template may add what the model did not say.
 std::vector<cogen::token> said(const cogen::model& model, const std::string& line,
-                               std::span<const cogen::token> before) {
+                               std::span<const cogen::token> previous) {
   const auto& chat = *model.chat();
   std::vector<cogen::chat_message> messages{{"system", "You are a helpful assistant."}};
   std::size_t known = 0;
-  if (!before.empty()) {
+  if (!previous.empty()) {
     messages.push_back({"user", "?"});
     known = chat.render(messages).size() + 1;
     messages.push_back({"assistant", "!"});
@@ -44,7 +44,7 @@ std::vector<cogen::token> said(const cogen::model& model, const std::string& lin
     known -= cut;
   }
   auto tokens = model.tokenizer().encode(segments, {.parse_special = true});
-  if (!before.empty() && !tokens.empty() && tokens.front() == before.back()) tokens.erase(tokens.begin());
+  if (!previous.empty() && !tokens.empty() && tokens.front() == previous.back()) tokens.erase(tokens.begin());
   return tokens;
 }
 
@@ -68,8 +68,8 @@ asio::awaitable<void> converse(cogen::engine& engine, const cogen::model& model,
     talk.emplace(co_await engine.async_load_session(std::filesystem::path(file)));
   else
     talk.emplace(engine.open());
-  const auto before = talk->tokens().size();
-  if (before > 0) fmt::print("{} goes on after {} tokens\n", file, before);
+  const auto restored_tokens = talk->tokens().size();
+  if (restored_tokens > 0) fmt::print("{} goes on after {} tokens\n", file, restored_tokens);
 
   std::string line;
   while (fmt::print("> "), std::fflush(stdout), std::getline(std::cin, line))

@@ -14,8 +14,8 @@ namespace {
 /// Applies the result of one row to its run.
 class row_reader {
  public:
-  row_reader(state& all, sequence& seq, const row_record& row, int index, step& done)
-      : all_(all), seq_(seq), row_(row), index_(index), step_(done) {}
+  row_reader(state& sched, sequence& seq, const row_record& row, int index, step& done)
+      : sched_(sched), seq_(seq), row_(row), index_(index), step_(done) {}
 
   void apply(const row& result) {
     if (result.failed) return fail(result);
@@ -34,7 +34,7 @@ class row_reader {
     seq_.current.unknown -= row_.unknown;
     drop_drafts(result.drafts);
     seq_.current.late = {step_.number, row_.begin, result.drafts};
-    all_.queued.place(seq_);
+    sched_.queued.place(seq_);
   }
 
   void take_samples(const row& result) {
@@ -43,7 +43,7 @@ class row_reader {
     for (int i = 0; i <= accepted_; ++i)
       if (!take_token(after_drafts(result, i), result.drafts, i, i < accepted_)) return;
     if (seq_.current.samples + seq_.current.unknown == 0) return end();
-    if (seq_.where == phase::paused) all_.queued.place(seq_);  // it may have waited for what was sampled
+    if (seq_.where == phase::paused) sched_.queued.place(seq_);  // it may have waited for what was sampled
   }
 
   /// How many of the row's drafts were sampled, up to an end token or the first after which no token was. The slot
@@ -59,7 +59,7 @@ class row_reader {
       ++accepted;
     drop_drafts(result.drafts - accepted);
     seq_.current.credits -= accepted;
-    all_.accepted_drafts += static_cast<std::uint64_t>(accepted);
+    sched_.accepted_drafts += static_cast<std::uint64_t>(accepted);
     return accepted;
   }
 
@@ -68,7 +68,7 @@ class row_reader {
     if (seq_.drafts.empty()) return;
     seq_.drafts.clear();
     seq_.cached -= count;
-    all_.slots.drop_drafts(seq_.slot, seq_.cached);
+    sched_.slots.drop_drafts(seq_.slot, seq_.cached);
   }
 
   token after_drafts(const row& result, int count) const { return step_.sampled_of(result, count); }
@@ -98,18 +98,18 @@ class row_reader {
   }
 
   void end() {
-    if (row_.wanted == output::sample) all_.measured.ended(seq_.sampled - seq_.current.sampled_before);
+    if (row_.wanted == output::sample) sched_.measured.ended(seq_.sampled - seq_.current.sampled_before);
     seq_.end();
-    if (accepted_ > 0) learn(all_, seq_);
-    make_idle(all_, seq_);
-    if (seq_.options.release_at_end) forget(all_, seq_);
+    if (accepted_ > 0) learn(sched_, seq_);
+    make_idle(sched_, seq_);
+    if (seq_.options.release_at_end) forget(sched_, seq_);
   }
 
-  event& tell(event::kind what) {
-    return step_.events.emplace_back(event{.what = what, .sequence = seq_.id, .row = index_});
+  event& tell(event::kind type) {
+    return step_.events.emplace_back(event{.type = type, .sequence = seq_.id, .row = index_});
   }
 
-  state& all_;
+  state& sched_;
   sequence& seq_;
   const row_record& row_;
   int index_;
@@ -118,62 +118,62 @@ class row_reader {
 };
 
 /// The sequence, if the row is of its run.
-sequence* runner_of(state& all, const row_record& row) {
-  const auto found = all.sequences.find(row.sequence);
-  if (found == all.sequences.end() || !found->second.running) return nullptr;
+sequence* runner_of(state& sched, const row_record& row) {
+  const auto found = sched.sequences.find(row.sequence);
+  if (found == sched.sequences.end() || !found->second.running) return nullptr;
   return found->second.current.arrival == row.arrival ? &found->second : nullptr;
 }
 
 }  // namespace
 
-void check_late_rows(state& all, const step_record& record, const step& done) {
+void check_late_rows(state& sched, const step_record& record, const step& done) {
   for (std::size_t i = 0; i < record.rows.size(); ++i) {
     const auto& late = done.rows[i];
-    const auto* const seq = late.late ? runner_of(all, record.rows[i]) : nullptr;
+    const auto* const seq = late.late ? runner_of(sched, record.rows[i]) : nullptr;
     if (seq && seq->cached - late.drafts > seq->length())
       throw std::invalid_argument("row " + std::to_string(i) + " of step " + std::to_string(done.number) +
                                   " is late, and another row is chained to it");
   }
 }
 
-void absorb_results(state& all, const step_record& record, step& done) {
+void absorb_results(state& sched, const step_record& record, step& done) {
   done.events.reserve(record.rows.size());
   for (std::size_t i = 0; i < record.rows.size(); ++i) {
     const auto& row = record.rows[i];
-    if (auto* const seq = runner_of(all, row))
-      row_reader(all, *seq, row, static_cast<int>(i), done).apply(done.rows[i]);
+    if (auto* const seq = runner_of(sched, row))
+      row_reader(sched, *seq, row, static_cast<int>(i), done).apply(done.rows[i]);
     else
       done.rows[i].late = false;
   }
   // Memory is short, and a slot that is kept may lack tokens of such a row.
   if (std::ranges::any_of(done.rows, [](const auto& row) { return row.held.has_value(); }))
-    while (all.slots.evict()) {
+    while (sched.slots.evict()) {
     }
 }
 
-std::vector<event> absorb_late(state& all, const late_sample& what) {
-  const auto found = all.sequences.find(what.sequence);
-  if (found == all.sequences.end()) return {};
+std::vector<event> absorb_late(state& sched, const late_sample& sample) {
+  const auto found = sched.sequences.find(sample.sequence);
+  if (found == sched.sequences.end()) return {};
   auto& seq = found->second;
-  if (!seq.current.late || seq.current.late->step != what.step) return {};
+  if (!seq.current.late || seq.current.late->step != sample.step) return {};
   step none;
-  none.sampled = {what.sampled};
+  none.sampled = {sample.sampled};
   const auto late = *std::exchange(seq.current.late, std::nullopt);
   const row_record planned{seq.id, seq.current.arrival, late.begin, output::sample, true, 0};
   row result{};
   result.wanted = output::sample;
-  result.failed = what.failed;
+  result.failed = sample.failed;
   result.drafts = late.drafts;
-  row_reader(all, seq, planned, -1, none).apply(result);
+  row_reader(sched, seq, planned, -1, none).apply(result);
   return std::move(none.events);
 }
 
-void forget(state& all, sequence& seq) {
-  all.queued.remove(seq);
-  depart(all, seq);
-  all.changes.drop(seq);
-  all.queued.leave(seq.options.tenant);
-  all.sequences.erase(seq.id);
+void forget(state& sched, sequence& seq) {
+  sched.queued.remove(seq);
+  depart(sched, seq);
+  sched.changes.drop(seq);
+  sched.queued.leave(seq.options.tenant);
+  sched.sequences.erase(seq.id);
 }
 
 }  // namespace cogen::scheduler

@@ -10,173 +10,175 @@
 namespace cogen::scheduler {
 namespace {
 
-bool free_for(state& all, int tokens, const slot_fork& first) {
-  const bool fits = all.queued.waiting.empty() && reclaim(all, tokens, first, first.from);
-  return fits && all.slots.returns(first);  // in this order: what is given up may be where it comes from
+bool free_for(state& sched, int tokens, const slot_fork& first) {
+  const bool fits = sched.queued.waiting.empty() && reclaim(sched, tokens, first, first.source);
+  return fits && sched.slots.returns(first);  // in this order: what is given up may be where it comes from
 }
 
-admission_result lose(state& all, sequence& seq) {
-  all.changes.preempt(seq);
-  lose_slot(all, seq);
-  all.queued.place(seq);
+admission_result lose(state& sched, sequence& seq) {
+  sched.changes.preempt(seq);
+  lose_slot(sched, seq);
+  sched.queued.place(seq);
   return admission_result::lost;
 }
 
 /// Recomputes the sequence from its first token.
-void run_again(state& all, sequence& seq) {
+void run_again(state& sched, sequence& seq) {
   seq.cached = 0;
-  all.queued.place(seq);
+  sched.queued.place(seq);
 }
 
-admission_result move(state& all, sequence& seq) {
-  const auto first = all.slots.share(seq.slot, seq.cached, seq.cached);
-  const int tokens = to_be_reserved(all, seq);
-  if (!free_for(all, tokens, first)) return lose(all, seq);
+admission_result move(state& sched, sequence& seq) {
+  const auto first = sched.slots.share(seq.slot, seq.cached, seq.cached);
+  const int tokens = to_be_reserved(sched, seq);
+  if (!free_for(sched, tokens, first)) return lose(sched, seq);
   const int left = seq.slot;
-  take_slot(all, seq, tokens, first);
-  all.slots.leave(left);
+  take_slot(sched, seq, tokens, first);
+  sched.slots.leave(left);
   return admission_result::ready;
 }
 
-bool can_be_swapped_out(const state& all, const sequence& seq) {
-  const slot& from = all.slots[seq.slot];
-  return all.within.swap_bytes > 0 && seq.cached > 0 && all.swapped_out.fits(all.within.swapped_out(from.length));
+bool can_be_swapped_out(const state& sched, const sequence& seq) {
+  const slot& source = sched.slots[seq.slot];
+  return sched.within.swap_bytes > 0 && seq.cached > 0 &&
+         sched.swapped_out.fits(sched.within.swapped_out(source.length));
 }
 
-void swap_out(state& all, sequence& seq) {
-  const slot& from = all.slots[seq.slot];
-  const auto name = all.swapped_out.take_out(seq.id, seq.slot, from.length, all.within.swapped_out(from.length));
-  seq.away = {name, away::stage::leaving, from.length, from.reach, all.within.exact_swaps};
+void swap_out(state& sched, sequence& seq) {
+  const slot& source = sched.slots[seq.slot];
+  const auto name =
+      sched.swapped_out.take_out(seq.id, seq.slot, source.length, sched.within.swapped_out(source.length));
+  seq.away = {name, away::stage::leaving, source.length, source.reach, sched.within.exact_swaps};
   seq.awaits_prefix.reset();
-  all.queued.drop(seq);
-  all.slots.begin_transfer(seq.slot);
-  all.slots.leave(all.changes.set_slot(seq, -1));
+  sched.queued.drop(seq);
+  sched.slots.begin_transfer(seq.slot);
+  sched.slots.leave(sched.changes.set_slot(seq, -1));
 }
 
-void forget_swapped(state& all, sequence& seq) {
-  if (seq.away) all.swapped_out.drop(seq.away->name);
+void forget_swapped(state& sched, sequence& seq) {
+  if (seq.away) sched.swapped_out.drop(seq.away->name);
   seq.away.reset();
 }
 
 /// Into its own empty slot.
-void swap_in(state& all, sequence& seq) {
-  seq.away->at = away::stage::returning;
-  all.swapped_out.bring_back(seq.away->name, seq.id, seq.slot, seq.away->length);
-  all.slots.begin_transfer(seq.slot, seq.away->length, seq.away->reach);
+void swap_in(state& sched, sequence& seq) {
+  seq.away->current_stage = away::stage::returning;
+  sched.swapped_out.bring_back(seq.away->name, seq.id, seq.slot, seq.away->length);
+  sched.slots.begin_transfer(seq.slot, seq.away->length, seq.away->reach);
 }
 
 /// Preempts others until there is room, or will be.
-void make_room(state& all, const sequence& waits, int tokens) {
-  while (!all.slots.will_fit(tokens)) {
-    auto* const leaves = next_to_leave(all, waits);
+void make_room(state& sched, const sequence& waits, int tokens) {
+  while (!sched.slots.will_fit(tokens)) {
+    auto* const leaves = next_to_leave(sched, waits);
     if (!leaves) return;
-    if (leaves->ready()) leaves->current.displaced_at = all.asked;
-    preempt(all, *leaves);
+    if (leaves->ready()) leaves->current.displaced_at = sched.asked;
+    preempt(sched, *leaves);
   }
 }
 
-bool has_room(state& all, int tokens) { return all.slots.has_free_slot() && reclaim(all, tokens); }
+bool has_room(state& sched, int tokens) { return sched.slots.has_free_slot() && reclaim(sched, tokens); }
 
-bool admit_alone(state& all, sequence& seq, int tokens) {
-  if (!has_room(all, tokens)) make_room(all, seq, tokens);
-  if (!has_room(all, tokens)) return false;
-  take_slot(all, seq, tokens);
-  seq.cached > 0 ? swap_in(all, seq) : forget_swapped(all, seq);
+bool admit_alone(state& sched, sequence& seq, int tokens) {
+  if (!has_room(sched, tokens)) make_room(sched, seq, tokens);
+  if (!has_room(sched, tokens)) return false;
+  take_slot(sched, seq, tokens);
+  seq.cached > 0 ? swap_in(sched, seq) : forget_swapped(sched, seq);
   return true;
 }
 
-bool admit_known(state& all, sequence& seq, int tokens) {
-  if (!all.slots.has_free_slot()) return false;
-  const auto found = find_known(all, seq);
-  if (found.slot < 0 || !admit_with(all, seq, tokens, found)) return false;
-  forget_swapped(all, seq);
+bool admit_known(state& sched, sequence& seq, int tokens) {
+  if (!sched.slots.has_free_slot()) return false;
+  const auto found = find_known(sched, seq);
+  if (found.slot < 0 || !admit_with(sched, seq, tokens, found)) return false;
+  forget_swapped(sched, seq);
   return true;
 }
 
 }  // namespace
 
-void admit(state& all) {
-  auto& waiting = all.queued.waiting;
-  if (!waiting.empty() && any_is_short(all)) return;
+void admit(state& sched) {
+  auto& waiting = sched.queued.waiting;
+  if (!waiting.empty() && any_is_short(sched)) return;
   while (!waiting.empty()) {
     sequence& head = *waiting.first();
-    head.reserved = to_be_reserved(all, head);  // asked once: a policy may answer otherwise the next time
-    if (!admit_known(all, head, head.reserved) && !admit_alone(all, head, head.reserved)) return;
+    head.reserved = to_be_reserved(sched, head);  // asked once: a policy may answer otherwise the next time
+    if (!admit_known(sched, head, head.reserved) && !admit_alone(sched, head, head.reserved)) return;
     head.fresh = true;
-    all.queued.give_slot(head);
-    all.queued.place(head);
+    sched.queued.give_slot(head);
+    sched.queued.place(head);
   }
 }
 
-void preempt(state& all, sequence& seq) {
-  all.changes.preempt(seq);
-  if (can_be_swapped_out(all, seq))
-    swap_out(all, seq);
+void preempt(state& sched, sequence& seq) {
+  sched.changes.preempt(seq);
+  if (can_be_swapped_out(sched, seq))
+    swap_out(sched, seq);
   else
-    lose_slot(all, seq);
-  ++all.preempted;
-  all.queued.place(seq);
+    lose_slot(sched, seq);
+  ++sched.preempted;
+  sched.queued.place(seq);
 }
 
-void admit_beside(state& all, sequence& child, const sequence& parent) {
-  admit(all);
+void admit_beside(state& sched, sequence& child, const sequence& parent) {
+  admit(sched);
   if (parent.slot < 0 || parent.in_transfer()) return;
   // The last token is not shared, so that it can be run again.
-  const auto first = all.slots.share(parent.slot, parent.cached, std::min(parent.cached, parent.length() - 1));
-  const int tokens = to_be_reserved(all, child);
-  if (!all.slots.has_free_slot() || !free_for(all, tokens, first)) return;
-  take_slot(all, child, tokens, first);
+  const auto first = sched.slots.share(parent.slot, parent.cached, std::min(parent.cached, parent.length() - 1));
+  const int tokens = to_be_reserved(sched, child);
+  if (!sched.slots.has_free_slot() || !free_for(sched, tokens, first)) return;
+  take_slot(sched, child, tokens, first);
   child.cached = parent.cached;
   child.prefilling = false;
-  all.queued.place(child);
+  sched.queued.place(child);
 }
 
-void lose_slot(state& all, sequence& seq) {
-  forget_swapped(all, seq);
+void lose_slot(state& sched, sequence& seq) {
+  forget_swapped(sched, seq);
   seq.cached = 0;
   seq.awaits_prefix.reset();
   if (seq.slot < 0) return;
-  all.queued.drop(seq);
-  all.slots.leave(all.changes.set_slot(seq, -1));
+  sched.queued.drop(seq);
+  sched.slots.leave(sched.changes.set_slot(seq, -1));
 }
 
-void depart(state& all, sequence& seq) {
+void depart(state& sched, sequence& seq) {
   if (seq.slot >= 0 && !seq.in_transfer()) {
-    all.queued.drop(seq);
-    leave_slot(all, seq);
+    sched.queued.drop(seq);
+    leave_slot(sched, seq);
   }
-  lose_slot(all, seq);
+  lose_slot(sched, seq);
 }
 
-void end_swap(state& all, sequence& seq, bool ok) {
-  const bool lost = !ok && seq.away->at != away::stage::copied;
-  if (ok && seq.away->at == away::stage::returning && !seq.away->exact) seq.exact = false;
-  if (ok && seq.away->at == away::stage::leaving)
-    seq.away->at = away::stage::stored;
+void end_swap(state& sched, sequence& seq, bool ok) {
+  const bool lost = !ok && seq.away->current_stage != away::stage::copied;
+  if (ok && seq.away->current_stage == away::stage::returning && !seq.away->exact) seq.exact = false;
+  if (ok && seq.away->current_stage == away::stage::leaving)
+    seq.away->current_stage = away::stage::stored;
   else
     seq.away.reset();
   if (lost) seq.cached = 0;
-  seq.running ? all.queued.place(seq) : make_idle(all, seq);
+  seq.running ? sched.queued.place(seq) : make_idle(sched, seq);
 }
 
-void make_idle(state& all, sequence& seq) {
-  all.queued.drop(seq);
+void make_idle(state& sched, sequence& seq) {
+  sched.queued.drop(seq);
   seq.awaits_prefix.reset();
-  if (seq.cached == 0) lose_slot(all, seq);
+  if (seq.cached == 0) lose_slot(sched, seq);
   // No other sequence shares what it is about to drop; that would delay it.
-  if (seq.slot >= 0) all.known.cut(seq.slot, seq.cached);
-  all.queued.place(seq);
+  if (seq.slot >= 0) sched.known.cut(seq.slot, seq.cached);
+  sched.queued.place(seq);
 }
 
-admission_result prepare(state& all, sequence& seq, step& into) {
-  const slot& scheduled = all.slots[seq.slot];
-  if (!all.slots.goes_back(seq.slot, seq.cached)) run_again(all, seq);
-  if (scheduled.pinned() > seq.cached) return move(all, seq);
+admission_result prepare(state& sched, sequence& seq, step& plan) {
+  const slot& scheduled = sched.slots[seq.slot];
+  if (!sched.slots.goes_back(seq.slot, seq.cached)) run_again(sched, seq);
+  if (scheduled.pinned() > seq.cached) return move(sched, seq);
   if (scheduled.length == seq.cached) return admission_result::ready;
-  if (all.slots.read_beyond(seq.slot, seq.cached)) return admission_result::later;
-  while (!all.slots.cut(seq.slot, seq.cached, into))
-    if (!all.slots.evict()) return lose(all, seq);
-  all.known.cut(seq.slot, seq.cached);
+  if (sched.slots.read_beyond(seq.slot, seq.cached)) return admission_result::later;
+  while (!sched.slots.cut(seq.slot, seq.cached, plan))
+    if (!sched.slots.evict()) return lose(sched, seq);
+  sched.known.cut(seq.slot, seq.cached);
   return admission_result::ready;
 }
 

@@ -5,26 +5,26 @@
 namespace cogen::scheduler {
 
 /// Gives slots to waiting sequences in order, until the first that does not fit. Nothing overtakes it.
-void admit(state& all);
+void admit(state& sched);
 
 /// Preempts the sequence, which has a slot and no tokens that rows in flight still sample. Its cache is swapped out, or
 /// will be recomputed.
-void preempt(state& all, sequence& seq);
+void preempt(state& sched, sequence& seq);
 
 /// Gives the child of a fork a slot that shares what its parent has cached, if one is free and none waits for it.
-void admit_beside(state& all, sequence& child, const sequence& parent);
+void admit_beside(state& sched, sequence& child, const sequence& parent);
 
 /// Takes the sequence's slot away, and drops its cache, also a swapped-out one.
-void lose_slot(state& all, sequence& seq);
+void lose_slot(state& sched, sequence& seq);
 
 /// Removes the sequence. What others can share of its slot is kept.
-void depart(state& all, sequence& seq);
+void depart(state& sched, sequence& seq);
 
 /// A swap-out or swap-in of the sequence has ended.
-void end_swap(state& all, sequence& seq, bool ok);
+void end_swap(state& sched, sequence& seq, bool ok);
 
 /// Frees the slot of an idle sequence if nothing is cached there.
-void make_idle(state& all, sequence& seq);
+void make_idle(state& sched, sequence& seq);
 
 enum class admission_result : std::uint8_t {
   ready,  ///< the slot holds exactly what is cached: a row may follow
@@ -34,6 +34,6 @@ enum class admission_result : std::uint8_t {
 
 /// Cuts or fills the slot of a sequence to the length at which its next row begins. What others share of it is never
 /// changed; if that is in the way, the sequence moves.
-admission_result prepare(state& all, sequence& seq, step& into);
+admission_result prepare(state& sched, sequence& seq, step& plan);
 
 }  // namespace cogen::scheduler

@@ -14,19 +14,19 @@ namespace {
 
 class batch_builder {
  public:
-  batch_builder(state& all, step& into, step_record& record)
-      : all_(all),
-        step_(into),
+  batch_builder(state& sched, step& plan, step_record& record)
+      : sched_(sched),
+        step_(plan),
         record_(record),
-        left_(most_tokens(all)),
-        decode_rows_left_(most_decode_rows(all)),
-        drafts_left_(all.within.max_draft_tokens),
-        all_logits_left_(all.within.max_all_logits_tokens) {
-    const auto decoding = std::min(all.queued.decoding.size(), static_cast<std::size_t>(left_));
+        left_(max_tokens(sched)),
+        decode_rows_left_(max_decode_rows(sched)),
+        drafts_left_(sched.within.max_draft_tokens),
+        all_logits_left_(sched.within.max_all_logits_tokens) {
+    const auto decoding = std::min(sched.queued.decoding.size(), static_cast<std::size_t>(left_));
     step_.rows.reserve(decoding);
     step_.tokens.reserve(decoding);
     record_.rows.reserve(decoding);
-    all.served.clear();
+    sched.served.clear();
   }
 
   bool run() {
@@ -39,22 +39,22 @@ class batch_builder {
     prefill();
     left_ += too_slow;
     decode();
-    for (const auto* each : all_.served) learn(all_, *each);
+    for (const auto* seq : sched_.served) learn(sched_, *seq);
     return lost_;
   }
 
  private:
-  static int most_tokens(const state& all) {
-    const auto& within = all.within;
-    return all.queued.decoding.empty() ? std::max(within.max_batched_tokens, within.prefill_tokens)
-                                       : within.max_batched_tokens;
+  static int max_tokens(const state& sched) {
+    const auto& within = sched.within;
+    return sched.queued.decoding.empty() ? std::max(within.max_batched_tokens, within.prefill_tokens)
+                                         : within.max_batched_tokens;
   }
 
   /// If rows do not run ahead, half of the sequences that decode, those in flight included: another step has the rest.
-  static std::int64_t most_decode_rows(const state& all) {
-    if (all.within.run_ahead || all.within.depth == 1) return std::numeric_limits<std::int64_t>::max();
-    auto decoding = std::ssize(all.queued.decoding);
-    for (const auto& step : all.in_flight)
+  static std::int64_t max_decode_rows(const state& sched) {
+    if (sched.within.run_ahead || sched.within.depth == 1) return std::numeric_limits<std::int64_t>::max();
+    auto decoding = std::ssize(sched.queued.decoding);
+    for (const auto& step : sched.in_flight)
       decoding +=
           std::ranges::count_if(step.rows, [](const auto& row) { return row.last && row.wanted == output::sample; });
     return (decoding + 1) / 2;
@@ -66,60 +66,60 @@ class batch_builder {
 
   /// Tokens that chunks may have beside the decode rows, which are waited for.
   int chunk_room() const {
-    const auto& within = all_.within;
+    const auto& within = sched_.within;
     if (step_.rows.empty() || within.target_step_latency == std::chrono::nanoseconds::max()) return left_;
-    const auto fit = all_.costs.tokens_within(within.target_step_latency) - record_.tokens;
+    const auto fit = sched_.costs.tokens_within(within.target_step_latency) - record_.tokens;
     const std::int64_t least = std::max(1, within.max_batched_tokens / 16);
     return static_cast<int>(std::clamp<std::int64_t>(fit, least, within.max_batched_tokens));
   }
 
   void decode() {
-    auto& turns = all_.queued.decoding;
+    auto& turns = sched_.queued.decoding;
     for (auto next = turns.begin(); next != turns.end() && left_ > 0 && decode_rows_left_ > 0;) {
-      sequence& each = **next++;
-      if (each.served == step_.number) return;
-      if (serve(each)) --decode_rows_left_;
+      sequence& seq = **next++;
+      if (seq.served == step_.number) return;
+      if (serve(seq)) --decode_rows_left_;
     }
   }
 
   void prefill() {
-    auto& chunks = all_.queued.prefilling;
-    for (auto* each = chunks.first(); each && left_ > 0;) {
-      auto* const next = chunks.after(*each);
-      const bool fresh = each->served != step_.number && serve(*each);
-      each = fresh && chunks.divided() ? chunks.first() : next;
+    auto& chunks = sched_.queued.prefilling;
+    for (auto* seq = chunks.first(); seq && left_ > 0;) {
+      auto* const next = chunks.after(*seq);
+      const bool fresh = seq->served != step_.number && serve(*seq);
+      seq = fresh && chunks.divided() ? chunks.first() : next;
     }
   }
 
   /// False if it has to wait for another step.
   bool serve(sequence& seq) {
-    if (is_short(seq) || most_by_logits(seq) == 0 || (seq.fresh && !begin(all_, seq, step_))) return false;
-    const auto scheduled = prepare(all_, seq, step_);
+    if (is_short(seq) || max_by_logits(seq) == 0 || (seq.fresh && !begin(sched_, seq, step_))) return false;
+    const auto scheduled = prepare(sched_, seq, step_);
     lost_ |= scheduled == admission_result::lost;
     if (scheduled != admission_result::ready) return false;
     if (forgets_) {
-      keep_for_others(all_, seq);
-      take_checkpoint(all_, seq, step_);
+      keep_for_others(sched_, seq);
+      take_checkpoint(sched_, seq, step_);
     }
     auto encoder_input = seq.unread();
     const auto read = encoder_input ? std::ssize(*encoder_input) : 0;
     left_ = static_cast<int>(std::max<std::int64_t>(1, left_ - read));
-    const int count = std::min({left_, seq.remaining(), tokens_until_kept(seq), most_by_logits(seq)});
+    const int count = std::min({left_, seq.remaining(), tokens_until_kept(seq), max_by_logits(seq)});
     const int drafts = seq.drafts.empty() ? 0 : drafts_after(seq, count);
     add_row(seq, count, drafts, std::move(encoder_input));
-    all_.queued.count(seq, count + drafts + read);
+    sched_.queued.count(seq, count + drafts + read);
     record_.tokens += count + drafts + read;
-    all_.queued.place(seq);
+    sched_.queued.place(seq);
     return true;
   }
 
   /// The most tokens that its row may have by the logits that it wants.
-  int most_by_logits(const sequence& seq) const {
+  int max_by_logits(const sequence& seq) const {
     return seq.current.wanted == output::all_logits ? all_logits_left_ : std::numeric_limits<int>::max();
   }
 
   int tokens_until_kept(const sequence& seq) const {
-    return forgets_ ? until_kept(all_, seq) : std::numeric_limits<int>::max();
+    return forgets_ ? until_kept(sched_, seq) : std::numeric_limits<int>::max();
   }
 
   /// Of its draft tokens, how many its row has after its next `count` tokens. None takes the place of another row, or
@@ -128,7 +128,7 @@ class batch_builder {
     const auto most =
         std::min<std::int64_t>({allowed_drafts(seq, count), drafts_left_, left_ - count - waiting_turns(seq)});
     if (most <= 0) return 0;
-    return static_cast<int>(seq.only_if_faster ? seq.accepts.count(most, least_likelihood()) : most);
+    return static_cast<int>(seq.only_if_faster ? seq.accepts.count(most, min_likelihood()) : most);
   }
 
   /// How many it may have by itself.
@@ -137,37 +137,37 @@ class batch_builder {
     if (end < seq.length() || seq.current.wanted != output::sample || seq.current.unknown > 0) return 0;
     const auto most =
         std::min<std::int64_t>({std::ssize(seq.drafts), seq.current.credits - 1, seq.room() - 1, seq.reserved - end,
-                                all_.within.most_row_drafts(), tokens_until_kept(seq) - count});
+                                sched_.within.most_row_drafts(), tokens_until_kept(seq) - count});
     return std::max<std::int64_t>(0, most);
   }
 
   /// Draft tokens of this step that are at least so likely to be accepted are worth their time: the best choice over
   /// this row and those to come.
-  double least_likelihood() {
-    if (!least_likelihood_) {
-      all_.likelihoods.clear();
+  double min_likelihood() {
+    if (!min_likelihood_) {
+      sched_.likelihoods.clear();
       step_outlook without{.rows = std::ssize(step_.rows), .drafts = record_.drafts};
-      for (const auto* each : all_.queued.decoding) {
-        if (each->served == step_.number) break;
+      for (const auto* seq : sched_.queued.decoding) {
+        if (seq->served == step_.number) break;
         ++without.rows;
-        const auto most = each->drafts.empty() ? 0 : allowed_drafts(*each, 1);
-        if (!each->only_if_faster)
+        const auto most = seq->drafts.empty() ? 0 : allowed_drafts(*seq, 1);
+        if (!seq->only_if_faster)
           without.drafts += most;
         else
-          for (std::int64_t i = 0; i < most; ++i) all_.likelihoods.push_back(each->accepts.likelihood(i));
+          for (std::int64_t i = 0; i < most; ++i) sched_.likelihoods.push_back(seq->accepts.likelihood(i));
       }
       without.rows = std::max<std::int64_t>(1, without.rows);
-      least_likelihood_ = least_worthwhile(all_.likelihoods, without, all_.costs_of_drafts.of(without.rows));
+      min_likelihood_ = least_worthwhile(sched_.likelihoods, without, sched_.costs_of_drafts.predict(without.rows));
     }
-    return *least_likelihood_;
+    return *min_likelihood_;
   }
 
   /// Sequences besides this one that decode and have no row yet.
   std::int64_t waiting_turns(const sequence& but) const {
-    const auto& turns = all_.queued.decoding;
-    const auto served = [&](const sequence* each) { return each->served == step_.number; };
+    const auto& turns = sched_.queued.decoding;
+    const auto served = [&](const sequence* seq) { return seq->served == step_.number; };
     const auto end = std::ranges::find_if(turns, served);
-    return std::count_if(turns.begin(), end, [&](const sequence* each) { return each != &but; });
+    return std::count_if(turns.begin(), end, [&](const sequence* seq) { return seq != &but; });
   }
 
   void add_row(sequence& seq, int count, int drafts, encoder_tokens encoder_input) {
@@ -221,37 +221,37 @@ class batch_builder {
     step_.sampled.resize(step_.sampled.size() + static_cast<std::size_t>(drafts), -1);
     drafts_left_ -= drafts;
     record_.drafts += drafts;
-    all_.draft_tokens += static_cast<std::uint64_t>(drafts);
+    sched_.draft_tokens += static_cast<std::uint64_t>(drafts);
   }
 
   void count_in(sequence& seq, int count, bool last) {
-    all_.slots.append(seq.slot, count, step_);
+    sched_.slots.append(seq.slot, count, step_);
     left_ -= count;
     if (seq.served == 0) {
       step_.rows.back().prefix_hit_tokens = seq.prefix_hit_tokens = seq.cached;
-      all_.prefix_hit_tokens += static_cast<std::uint64_t>(seq.cached);
+      sched_.prefix_hit_tokens += static_cast<std::uint64_t>(seq.cached);
     }
     seq.cached += count;
     seq.served = step_.number;
     seq.fresh = false;
     seq.prefilling = !last;
-    if (all_.within.prefix_caching) all_.served.push_back(&seq);
+    if (sched_.within.prefix_caching) sched_.served.push_back(&seq);
   }
 
-  state& all_;
+  state& sched_;
   step& step_;
   step_record& record_;
-  const bool forgets_ = !goes_back_anywhere(all_);
+  const bool forgets_ = !goes_back_anywhere(sched_);
   int left_;
   std::int64_t decode_rows_left_;
   int drafts_left_;
   int all_logits_left_;
-  std::optional<double> least_likelihood_;  // of draft tokens that are worth their time, once it is needed
+  std::optional<double> min_likelihood_;  // of draft tokens that are worth their time, once it is needed
   bool lost_ = false;
 };
 
 }  // namespace
 
-bool build_batch(state& all, step& into, step_record& record) { return batch_builder(all, into, record).run(); }
+bool build_batch(state& sched, step& plan, step_record& record) { return batch_builder(sched, plan, record).run(); }
 
 }  // namespace cogen::scheduler

@@ -9,6 +9,6 @@ namespace cogen::scheduler {
 ///
 /// If decoding sequences alone would fill the step, an eighth of it (at least one token) is kept for prefill; of steps
 /// of a single token, every other one. Returns true if a sequence lost its slot.
-bool build_batch(state& all, step& into, step_record& record);
+bool build_batch(state& sched, step& plan, step_record& record);
 
 }  // namespace cogen::scheduler

@@ -30,15 +30,15 @@ class priority_policy final : public scheduling_policy {
       throw std::invalid_argument("boost is " + std::to_string(boost.count()) + " ns; it must be at least 0");
   }
 
-  bool before(const candidate& a, const candidate& b) const noexcept override { return due(a) < due(b); }
+  bool precedes(const candidate& a, const candidate& b) const noexcept override { return due(a) < due(b); }
 
   bool displaces(const candidate& waits, const candidate& runs) const noexcept override {
     return waits.priority > runs.priority;
   }
 
  private:
-  std::int64_t due(const candidate& each) const {
-    return difference(each.asked.count(), product(each.priority, boost_.count()));
+  std::int64_t due(const candidate& run) const {
+    return difference(run.asked.count(), product(run.priority, boost_.count()));
   }
 
   time boost_;

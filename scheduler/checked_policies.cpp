@@ -9,8 +9,8 @@
 namespace cogen::scheduler {
 namespace {
 
-constexpr const char* scheduling_order = "scheduling_policy::before()";
-constexpr const char* preemption_order = "preemption_policy::before()";
+constexpr const char* scheduling_order = "scheduling_policy::precedes()";
+constexpr const char* preemption_order = "preemption_policy::precedes()";
 
 std::int64_t checked_limit(const char* member, std::int64_t bytes, std::int64_t budget) {
   if (bytes >= 0 && bytes <= budget) return bytes;
@@ -45,19 +45,19 @@ void checked_counters::dropped(std::uint64_t tenant, std::int64_t tokens) noexce
   guard("fairness_counters::dropped()", [&] { counters_->dropped(tenant, tokens); });
 }
 
-double checked_counters::mark(std::uint64_t tenant, turn at) const noexcept {
+double checked_counters::mark(std::uint64_t tenant, turn resource) const noexcept {
   const char* const member = "fairness_counters::mark()";
-  const double mark = breach_.guard(member, 0., [&] { return counters_->mark(tenant, at); });
+  const double mark = breach_.guard(member, 0., [&] { return counters_->mark(tenant, resource); });
   if (!std::isnan(mark)) return mark;
   breach_.not_a_number(member);
   return 0;
 }
 
 bool checked_scheduling_policy::ask(const candidate& a, const candidate& b) const noexcept {
-  return breach_.guard(scheduling_order, a.arrival < b.arrival, [&] { return policy_->before(a, b); });
+  return breach_.guard(scheduling_order, a.arrival < b.arrival, [&] { return policy_->precedes(a, b); });
 }
 
-bool checked_scheduling_policy::before(const candidate& a, const candidate& b) const noexcept {
+bool checked_scheduling_policy::precedes(const candidate& a, const candidate& b) const noexcept {
   const bool first = ask(a, b);
   if (first && ask(b, a)) breach_.not_strict(scheduling_order, a.sequence, b.sequence);
   return first;
@@ -71,19 +71,19 @@ bool checked_scheduling_policy::refuses_late() const noexcept {
   return breach_.guard("scheduling_policy::refuses_late()", false, [&] { return policy_->refuses_late(); });
 }
 
-bool checked_scheduling_policy::precedes(const candidate& a, const candidate& b) const noexcept {
-  return before(a, b) || (!before(b, a) && a.arrival < b.arrival);
+bool checked_scheduling_policy::is_ahead(const candidate& a, const candidate& b) const noexcept {
+  return precedes(a, b) || (!precedes(b, a) && a.arrival < b.arrival);
 }
 
 void checked_scheduling_policy::check_order(const candidate& a, const candidate& b) const noexcept {
-  if (!precedes(a, b)) breach_.order_changed(scheduling_order, a.sequence, b.sequence);
+  if (!is_ahead(a, b)) breach_.order_changed(scheduling_order, a.sequence, b.sequence);
 }
 
 bool checked_preemption_policy::ask(const holder& a, const holder& b) const noexcept {
-  return breach_.guard(preemption_order, a.run.arrival < b.run.arrival, [&] { return policy_->before(a, b); });
+  return breach_.guard(preemption_order, a.run.arrival < b.run.arrival, [&] { return policy_->precedes(a, b); });
 }
 
-bool checked_preemption_policy::before(const holder& a, const holder& b) const noexcept {
+bool checked_preemption_policy::precedes(const holder& a, const holder& b) const noexcept {
   const bool first = ask(a, b);
   if (first && ask(b, a)) breach_.not_strict(preemption_order, a.run.sequence, b.run.sequence);
   return first;

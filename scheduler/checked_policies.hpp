@@ -25,7 +25,7 @@ class checked_counters final : public fairness_counters {
   void scheduled(std::uint64_t tenant, std::int64_t tokens) noexcept override;
   void ran(std::uint64_t tenant, std::int64_t tokens, std::int64_t fed) noexcept override;
   void dropped(std::uint64_t tenant, std::int64_t tokens) noexcept override;
-  double mark(std::uint64_t tenant, turn at) const noexcept override;
+  double mark(std::uint64_t tenant, turn resource) const noexcept override;
 
  private:
   template <class Call>
@@ -40,13 +40,13 @@ class checked_scheduling_policy final : public scheduling_policy {
   checked_scheduling_policy(std::unique_ptr<scheduling_policy> policy, policy_breach& breach)
       : policy_(std::move(policy)), breach_(breach), counters_(policy_->divides(), breach) {}
 
-  bool before(const candidate& a, const candidate& b) const noexcept override;
+  bool precedes(const candidate& a, const candidate& b) const noexcept override;
   bool displaces(const candidate& waits, const candidate& runs) const noexcept override;
   bool refuses_late() const noexcept override;
   fairness_counters* divides() noexcept override { return counters_.any() ? &counters_ : nullptr; }
 
   /// Whether `a` is served before `b`: equals by arrival.
-  bool precedes(const candidate& a, const candidate& b) const noexcept;
+  bool is_ahead(const candidate& a, const candidate& b) const noexcept;
 
   /// Records a breach if the order has changed since `a` was put before `b`.
   void check_order(const candidate& a, const candidate& b) const noexcept;
@@ -64,7 +64,7 @@ class checked_preemption_policy final : public preemption_policy {
   checked_preemption_policy(std::unique_ptr<preemption_policy> policy, policy_breach& breach)
       : policy_(std::move(policy)), breach_(breach) {}
 
-  bool before(const holder& a, const holder& b) const noexcept override;
+  bool precedes(const holder& a, const holder& b) const noexcept override;
 
  private:
   bool ask(const holder& a, const holder& b) const noexcept;

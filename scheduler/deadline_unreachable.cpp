@@ -21,9 +21,9 @@ std::string sentence(seconds left, double tokens, deadline_unreachable::pace_typ
 }
 
 /// Saturates at the last point in time.
-time later(time now, deadline_unreachable::pace_type by) {
+time later(time now, deadline_unreachable::pace_type delay) {
   const double most = static_cast<double>(time::max().count()) - static_cast<double>(now.count());
-  return by.count() < most ? now + time(std::llround(by.count())) : time::max();
+  return delay.count() < most ? now + time(std::llround(delay.count())) : time::max();
 }
 
 }  // namespace

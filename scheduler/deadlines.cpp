@@ -8,40 +8,40 @@ namespace cogen::scheduler {
 namespace {
 
 /// Tokens that will run until its run ends, as far as can be estimated.
-double expected(const state& all, const sequence& seq) {
+double expected(const state& sched, const sequence& seq) {
   const auto left = static_cast<double>(seq.samples_left());
   if (left == 0) return seq.work();
   const int sampled = seq.sampled + seq.current.unknown - seq.current.sampled_before;
-  return seq.work() + std::clamp(all.measured.samples() - sampled, 1., left) - 1;
+  return seq.work() + std::clamp(sched.measured.samples() - sampled, 1., left) - 1;
 }
 
-double expected_before(const state& all, const ordered_queue& queued, const candidate& seq) {
+double expected_before(const state& sched, const ordered_queue& queued, const candidate& seq) {
   double tokens = 0;
-  for (const auto* each : queued.all()) {
-    if (!all.policy.before(seq, each->queued_as))
-      tokens += expected(all, *each);
+  for (const auto* other : queued.sequences()) {
+    if (!sched.policy.precedes(seq, other->queued_as))
+      tokens += expected(sched, *other);
     else if (!queued.divided())
       break;
   }
   return tokens;
 }
 
-double tokens_until_end(const state& all, const sequence& seq) {
+double tokens_until_end(const state& sched, const sequence& seq) {
   const auto candidate = seq.as_candidate();
-  double tokens = expected(all, seq);
-  for (const auto* each : all.queued.decoding) tokens += expected(all, *each);
-  tokens += expected_before(all, all.queued.prefilling, candidate);
-  return tokens + expected_before(all, all.queued.waiting, candidate);
+  double tokens = expected(sched, seq);
+  for (const auto* running : sched.queued.decoding) tokens += expected(sched, *running);
+  tokens += expected_before(sched, sched.queued.prefilling, candidate);
+  return tokens + expected_before(sched, sched.queued.waiting, candidate);
 }
 
 }  // namespace
 
-void refuse_unreachable(const state& all, const sequence& seq) {
+void refuse_unreachable(const state& sched, const sequence& seq) {
   const auto deadline = seq.options.deadline;
-  if (deadline == time::max() || !all.policy.refuses_late()) return;
-  const auto pace = all.measured.per_token();
+  if (deadline == time::max() || !sched.policy.refuses_late()) return;
+  const auto pace = sched.measured.per_token();
   if (!pace) return;
-  const auto tokens = tokens_until_end(all, seq);
+  const auto tokens = tokens_until_end(sched, seq);
   const auto refusal = [&] { return deadline_unreachable(seq.current.asked, deadline, tokens, *pace); };
   if (refusal().estimate() > deadline) throw refusal();
 }

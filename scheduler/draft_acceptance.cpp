@@ -19,13 +19,13 @@ void draft_acceptance::saw(std::int64_t judged, std::int64_t right) {
   for (std::int64_t i = 0; i < std::min(judged, right + 1); ++i) learn(i == 0 ? first_ : later_, i < right);
 }
 
-double draft_acceptance::likelihood(std::int64_t before) const {
-  return first_ * std::pow(later_, static_cast<double>(before));
+double draft_acceptance::likelihood(std::int64_t position) const {
+  return first_ * std::pow(later_, static_cast<double>(position));
 }
 
-std::int64_t draft_acceptance::count(std::int64_t most, double least_likelihood) const {
+std::int64_t draft_acceptance::count(std::int64_t most, double min_likelihood) const {
   std::int64_t count = 0;
-  while (count < most && likelihood(count) >= least_likelihood) ++count;
+  while (count < most && likelihood(count) >= min_likelihood) ++count;
   return count;
 }
 

@@ -13,11 +13,11 @@ class draft_acceptance {
   /// Of `judged` tokens in a row, the first `right` ones were.
   void saw(std::int64_t judged, std::int64_t right);
 
-  /// The probability that a draft token behind `before` others is accepted, with all of those.
-  double likelihood(std::int64_t before) const;
+  /// The probability that a draft token behind `position` others is accepted, with all of those.
+  double likelihood(std::int64_t position) const;
 
   /// How many of `most` draft tokens are at least so likely to be accepted.
-  std::int64_t count(std::int64_t most, double least_likelihood) const;
+  std::int64_t count(std::int64_t most, double min_likelihood) const;
 
  private:
   double first_ = 1. / 4;  // the probability that the first one is right

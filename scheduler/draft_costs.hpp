@@ -23,7 +23,7 @@ class draft_costs {
 
   /// What each takes in a step of so many rows. What was not measured lately is to be measured: draft tokens take no
   /// time if they are unknown, and infinitely long if rows without them are. All is 0 before the first step.
-  estimate of(std::int64_t rows) const;
+  estimate predict(std::int64_t rows) const;
 
  private:
   // Steps of about as many rows, each class about 1.4 times the one before.

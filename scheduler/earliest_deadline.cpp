@@ -5,7 +5,7 @@ namespace {
 
 class earliest_deadline_policy final : public scheduling_policy {
  public:
-  bool before(const candidate& a, const candidate& b) const noexcept override { return a.deadline < b.deadline; }
+  bool precedes(const candidate& a, const candidate& b) const noexcept override { return a.deadline < b.deadline; }
   bool refuses_late() const noexcept override { return true; }
 };
 

@@ -33,7 +33,7 @@ class fair_share_policy final : public scheduling_policy, private fairness_count
     for (const auto& [tenant, weight] : weights_) check(weight, "tenant " + std::to_string(tenant));
   }
 
-  bool before(const candidate& a, const candidate& b) const noexcept override { return a.arrival < b.arrival; }
+  bool precedes(const candidate& a, const candidate& b) const noexcept override { return a.arrival < b.arrival; }
   bool displaces(const candidate& waits, const candidate& runs) const noexcept override {
     return waits.tenant != runs.tenant;
   }
@@ -53,42 +53,42 @@ class fair_share_policy final : public scheduling_policy, private fairness_count
 
   void waits(std::uint64_t tenant, bool alone) noexcept override {
     if (alone) start_ = std::max(start_, furthest_);
-    auto& had = of(tenant).had;
+    auto& had = account_of(tenant).had;
     had = std::max(had, start_);
   }
 
   void scheduled(std::uint64_t tenant, std::int64_t tokens) noexcept override {
-    start_ = std::max(start_, of(tenant).had);
-    of(tenant).to_be += tokens;
+    start_ = std::max(start_, account_of(tenant).had);
+    account_of(tenant).to_be += tokens;
   }
 
   void ran(std::uint64_t tenant, std::int64_t tokens, std::int64_t fed) noexcept override {
-    account& seq = of(tenant);
+    account& seq = account_of(tenant);
     seq.to_be -= fed;
     seq.had += static_cast<double>(tokens) / seq.weight;
     furthest_ = std::max(furthest_, seq.had);
   }
 
-  void dropped(std::uint64_t tenant, std::int64_t tokens) noexcept override { of(tenant).to_be -= tokens; }
+  void dropped(std::uint64_t tenant, std::int64_t tokens) noexcept override { account_of(tenant).to_be -= tokens; }
 
-  double mark(std::uint64_t tenant, turn at) const noexcept override {
+  double mark(std::uint64_t tenant, turn resource) const noexcept override {
     const account& seq = accounts_.find(tenant)->second;
-    return at == turn::prefill ? seq.had : seq.had + static_cast<double>(seq.to_be) / seq.weight;
+    return resource == turn::prefill ? seq.had : seq.had + static_cast<double>(seq.to_be) / seq.weight;
   }
 
-  account& of(std::uint64_t tenant) { return accounts_.find(tenant)->second; }
+  account& account_of(std::uint64_t tenant) { return accounts_.find(tenant)->second; }
 
   double weight_of(std::uint64_t tenant) const {
     const auto found = weights_.find(tenant);
     return found == weights_.end() ? other_weight_ : found->second;
   }
 
-  bool forgettable(const account& each) const { return each.sequences == 0 && each.had <= start_; }
+  bool forgettable(const account& entry) const { return entry.sequences == 0 && entry.had <= start_; }
 
   void sweep() {
-    std::erase_if(accounts_, [this](const auto& each) { return forgettable(each.second); });
+    std::erase_if(accounts_, [this](const auto& entry) { return forgettable(entry.second); });
     if (accounts_.size() > remembered)
-      std::erase_if(accounts_, [](const auto& each) { return each.second.sequences == 0; });
+      std::erase_if(accounts_, [](const auto& entry) { return entry.second.sequences == 0; });
     sweep_at_ = std::max<std::size_t>(1024, 2 * accounts_.size());
   }
 

@@ -5,7 +5,7 @@ namespace {
 
 class fcfs_policy final : public scheduling_policy {
  public:
-  bool before(const candidate& a, const candidate& b) const noexcept override { return a.arrival < b.arrival; }
+  bool precedes(const candidate& a, const candidate& b) const noexcept override { return a.arrival < b.arrival; }
 };
 
 }  // namespace

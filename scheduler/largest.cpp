@@ -5,7 +5,7 @@ namespace {
 
 class by_size final : public preemption_policy {
  public:
-  bool before(const holder& a, const holder& b) const noexcept override { return a.bytes > b.bytes; }
+  bool precedes(const holder& a, const holder& b) const noexcept override { return a.bytes > b.bytes; }
 };
 
 }  // namespace

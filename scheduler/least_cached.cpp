@@ -5,7 +5,7 @@ namespace {
 
 class by_work final : public preemption_policy {
  public:
-  bool before(const holder& a, const holder& b) const noexcept override { return a.cached < b.cached; }
+  bool precedes(const holder& a, const holder& b) const noexcept override { return a.cached < b.cached; }
 };
 
 }  // namespace

@@ -5,7 +5,7 @@ namespace {
 
 class by_rest final : public preemption_policy {
  public:
-  bool before(const holder& a, const holder& b) const noexcept override {
+  bool precedes(const holder& a, const holder& b) const noexcept override {
     return a.since && b.since && *a.since < *b.since;
   }
 };

@@ -12,7 +12,7 @@ namespace cogen::scheduler {
 bool by_order::operator()(const sequence* a, const sequence* b) const {
   const auto &first = a->queued_as, &second = b->queued_as;
   if (divided && first.tenant != second.tenant) return first.tenant < second.tenant;
-  return policy->precedes(first, second);
+  return policy->is_ahead(first, second);
 }
 
 bool by_order::operator()(const sequence* a, std::uint64_t tenant) const { return a->queued_as.tenant < tenant; }
@@ -22,36 +22,39 @@ bool by_mark::operator()(const sequence* a, const sequence* b) const {
   return a->queued_as.arrival < b->queued_as.arrival;
 }
 
-ordered_queue::ordered_queue(checked_scheduling_policy& policy, turn at)
-    : policy_(policy), ledger_(policy.divides()), at_(at), all_(by_order{&policy, ledger_ != nullptr}) {}
+ordered_queue::ordered_queue(checked_scheduling_policy& policy, turn resource)
+    : policy_(policy),
+      ledger_(policy.divides()),
+      resource_(resource),
+      sequences_(by_order{&policy, ledger_ != nullptr}) {}
 
-bool ordered_queue::has(const sequence& each) const { return std::ranges::find(all_, &each) != all_.end(); }
+bool ordered_queue::has(const sequence& seq) const { return std::ranges::find(sequences_, &seq) != sequences_.end(); }
 
 sequence* ordered_queue::leading(std::uint64_t tenant) const {
-  const auto found = all_.lower_bound(tenant);
-  return found != all_.end() && (*found)->queued_as.tenant == tenant ? *found : nullptr;
+  const auto found = sequences_.lower_bound(tenant);
+  return found != sequences_.end() && (*found)->queued_as.tenant == tenant ? *found : nullptr;
 }
 
 sequence* ordered_queue::first() const {
   if (empty()) return nullptr;
-  return divided() ? *leading_.begin() : *all_.begin();
+  return divided() ? *leading_.begin() : *sequences_.begin();
 }
 
-sequence* ordered_queue::after(const sequence& each) const {
-  const auto next = std::next(each.nodes.place);
-  const bool ends = next == all_.end();
-  if (!divided() || (!ends && (*next)->queued_as.tenant == each.queued_as.tenant)) return ends ? nullptr : *next;
-  const auto other = leading_.upper_bound(leading(each.queued_as.tenant));
+sequence* ordered_queue::after(const sequence& seq) const {
+  const auto next = std::next(seq.nodes.place);
+  const bool ends = next == sequences_.end();
+  if (!divided() || (!ends && (*next)->queued_as.tenant == seq.queued_as.tenant)) return ends ? nullptr : *next;
+  const auto other = leading_.upper_bound(leading(seq.queued_as.tenant));
   return other == leading_.end() ? nullptr : *other;
 }
 
 void ordered_queue::insert(sequence& added) noexcept {
-  policy_.before(added.queued_as, added.queued_as);  // an order that is not strict is found with a single run
-  const auto placed = added.nodes.place = all_.insert(std::move(added.nodes.ordered));
+  policy_.precedes(added.queued_as, added.queued_as);  // an order that is not strict is found with a single run
+  const auto placed = added.nodes.place = sequences_.insert(std::move(added.nodes.ordered));
   if (!divided()) return;
   const auto same = [&](auto other) { return (*other)->queued_as.tenant == added.queued_as.tenant; };
-  if (placed != all_.begin() && same(std::prev(placed))) return;
-  if (const auto next = std::next(placed); next != all_.end() && same(next)) follow(**next);
+  if (placed != sequences_.begin() && same(std::prev(placed))) return;
+  if (const auto next = std::next(placed); next != sequences_.end() && same(next)) follow(**next);
   lead(added);
 }
 
@@ -59,17 +62,17 @@ void ordered_queue::remove(sequence& left) noexcept {
   const bool led = left.leads;
   follow(left);
   check_neighbours(left.nodes.place);
-  left.nodes.ordered = all_.extract(left.nodes.place);
+  left.nodes.ordered = sequences_.extract(left.nodes.place);
   if (!led) return;
   if (auto* const next = leading(left.queued_as.tenant)) lead(*next);
 }
 
 /// Those between which it stands have to be in order without it.
-void ordered_queue::check_neighbours(run_order::const_iterator at) const noexcept {
-  const auto next = std::next(at);
-  if (at == all_.begin() || next == all_.end()) return;
-  const auto &before = (*std::prev(at))->queued_as, &after = (*next)->queued_as;
-  if (!divided() || before.tenant == after.tenant) policy_.check_order(before, after);
+void ordered_queue::check_neighbours(run_order::const_iterator place) const noexcept {
+  const auto next = std::next(place);
+  if (place == sequences_.begin() || next == sequences_.end()) return;
+  const auto &previous = (*std::prev(place))->queued_as, &after = (*next)->queued_as;
+  if (!divided() || previous.tenant == after.tenant) policy_.check_order(previous, after);
 }
 
 void ordered_queue::take_mark(std::uint64_t tenant) noexcept {
@@ -82,7 +85,7 @@ void ordered_queue::take_mark(std::uint64_t tenant) noexcept {
 void ordered_queue::verify() const {
   if (!divided()) return;
   std::size_t tenants = 0;
-  for (const auto* each : all_) {
+  for (const auto* each : sequences_) {
     const bool first = leading(each->queued_as.tenant) == each;
     tenants += first;
     if (each->leads != first) throw std::logic_error("a tenant does not stand with its first sequence");

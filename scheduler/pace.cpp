@@ -18,8 +18,8 @@ void pace::planned(time now, std::int64_t tokens, bool busy) {
 }
 
 void pace::ended(int samples) {
-  const double before = samples_.value_or(samples);
-  samples_ = before + newest * (samples - before);
+  const double mean = samples_.value_or(samples);
+  samples_ = mean + newest * (samples - mean);
 }
 
 std::optional<deadline_unreachable::pace_type> pace::per_token() const {

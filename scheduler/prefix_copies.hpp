@@ -10,12 +10,12 @@
 namespace cogen::scheduler {
 
 /// See scheduler::copy_out_prefixes().
-std::vector<cached_prefix> copy_out_prefixes(state& all);
+std::vector<cached_prefix> copy_out_prefixes(state& sched);
 
 /// See scheduler::restore_prefix().
-std::optional<swap_id> restore_prefix(state& all, const cached_prefix& what);
+std::optional<swap_id> restore_prefix(state& sched, const cached_prefix& prefix);
 
 /// The transfer into a kept slot has failed: nothing is kept in it.
-void lose_prefix(state& all, int slot);
+void lose_prefix(state& sched, int slot);
 
 }  // namespace cogen::scheduler

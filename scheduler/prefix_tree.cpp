@@ -33,29 +33,29 @@ prefix_tree::prefix_tree(int slots) : slots_(static_cast<std::size_t>(slots)) {
 // Changes
 
 void prefix_tree::hold(int slot, const cache_salt& salt, const token_list& tokens) noexcept {
-  holding made{salt, tokens};  // which may be what the slot holds now
+  holding replacement{salt, tokens};  // which may be what the slot holds now
   forget(slot);
-  at(slot) = std::move(made);
+  holding_of(slot) = std::move(replacement);
   enter(slot);
 }
 
 void prefix_tree::extend(int slot, std::span<const token> tokens) {
-  holding& seq = at(slot);
+  holding& seq = holding_of(slot);
   const int held = length(slot);
   seq.tokens.append(tokens);
   go_first(slot, held);
   int& shared = shared_[seq.place];
   if (shared < held) return;
-  const holding& before = at(order_[seq.place - 1]);
-  shared = common_length(seq.tokens, before.tokens, held);
-  if (!precedes(seq.tokens, before.tokens, shared)) return;
+  const holding& previous = holding_of(order_[seq.place - 1]);
+  shared = common_length(seq.tokens, previous.tokens, held);
+  if (!precedes(seq.tokens, previous.tokens, shared)) return;
   leave(slot);
   enter(slot);
 }
 
 void prefix_tree::cut(int slot, int length) noexcept {
   if (length >= this->length(slot)) return;
-  holding& seq = at(slot);
+  holding& seq = holding_of(slot);
   const bool moves = shared_[seq.place + 1] >= length;
   if (moves) leave(slot);
   seq.tokens.truncate(static_cast<std::size_t>(length));
@@ -66,48 +66,48 @@ void prefix_tree::cut(int slot, int length) noexcept {
 }
 
 void prefix_tree::forget(int slot) noexcept {
-  if (at(slot).place == nowhere) return;
+  if (holding_of(slot).place == nowhere) return;
   leave(slot);
-  at(slot) = {};
+  holding_of(slot) = {};
 }
 
 void prefix_tree::enter(int slot) noexcept {
-  const auto [place, before, behind] = gap_for(at(slot).salt, at(slot).tokens);
+  const auto [place, ahead, behind] = gap_for(holding_of(slot).salt, holding_of(slot).tokens);
   order_.insert(order_.begin() + static_cast<std::ptrdiff_t>(place), slot);
   shared_[place] = behind;
-  shared_.insert(shared_.begin() + static_cast<std::ptrdiff_t>(place), before);
+  shared_.insert(shared_.begin() + static_cast<std::ptrdiff_t>(place), ahead);
   number_from(place);
 }
 
 void prefix_tree::leave(int slot) noexcept {
-  const std::size_t place = at(slot).place;
+  const std::size_t place = holding_of(slot).place;
   order_.erase(order_.begin() + static_cast<std::ptrdiff_t>(place));
-  shared_[place + 1] = least_shared(place, place + 1);
+  shared_[place + 1] = min_shared(place, place + 1);
   shared_.erase(shared_.begin() + static_cast<std::ptrdiff_t>(place));
   number_from(place);
 }
 
 void prefix_tree::go_first(int slot, int held) noexcept {
-  std::size_t& place = at(slot).place;
+  std::size_t& place = holding_of(slot).place;
   std::size_t first = place;
   while (shared_[first] == held && length(order_[first - 1]) == held) --first;
   const int other = order_[first];
   std::swap(order_[first], order_[place]);
-  std::swap(at(other).place, place);
+  std::swap(holding_of(other).place, place);
 }
 
 void prefix_tree::number_from(std::size_t place) noexcept {
-  for (; place < order_.size(); ++place) at(order_[place]).place = place;
+  for (; place < order_.size(); ++place) holding_of(order_[place]).place = place;
 }
 
 // Lookups
 
 int prefix_tree::shared(int slot) const {
-  const std::size_t place = at(slot).place;
+  const std::size_t place = holding_of(slot).place;
   return place == nowhere ? 0 : std::max({0, shared_[place], shared_[place + 1]});
 }
 
-int prefix_tree::least_shared(std::size_t first, std::size_t last) const {
+int prefix_tree::min_shared(std::size_t first, std::size_t last) const {
   int least = shared_[last];
   for (; first < last; ++first) least = std::min(least, shared_[first]);
   return least;
@@ -118,16 +118,16 @@ int prefix_tree::least_shared(std::size_t first, std::size_t last) const {
 // after slots that hold the same, so that those that continue alike, in turn, keep their order and need not move.
 prefix_tree::gap prefix_tree::gap_for(const cache_salt& salt, std::span<const token> tokens) const {
   std::size_t first = 0, last = order_.size();
-  int before = -1, behind = -1;
+  int ahead = -1, behind = -1;
   while (first < last) {
     const std::size_t middle = first + (last - first) / 2;
-    const bool from_before = before >= behind;
-    const int known = std::max(before, behind);
-    const int apart = from_before ? least_shared(first, middle) : least_shared(middle + 1, last);
+    const bool from_ahead = ahead >= behind;
+    const int known = std::max(ahead, behind);
+    const int apart = from_ahead ? min_shared(first, middle) : min_shared(middle + 1, last);
     int shared = std::min(known, apart);
-    bool earlier = (apart < known) == from_before;
+    bool earlier = (apart < known) == from_ahead;
     if (apart == known) {
-      const holding& other = at(order_[middle]);
+      const holding& other = holding_of(order_[middle]);
       const auto order = salt <=> other.salt;
       if (order == 0) shared = common_length(tokens, other.tokens, std::max(0, known));
       earlier = order == 0 ? precedes(tokens, other.tokens, shared) : order < 0;
@@ -135,29 +135,29 @@ prefix_tree::gap prefix_tree::gap_for(const cache_salt& salt, std::span<const to
     if (earlier)
       last = middle, behind = shared;
     else
-      first = middle + 1, before = shared;
+      first = middle + 1, ahead = shared;
   }
-  return {first, before, behind};
+  return {first, ahead, behind};
 }
 
 // Visits one node of the tree after another, from the deepest that the tokens reach to the root.
 prefix_match prefix_tree::find(const cache_salt& salt, std::span<const token> tokens,
                                const usable_prefix& usable) const {
-  auto [last, before, behind] = gap_for(salt, tokens);
+  auto [last, ahead, behind] = gap_for(salt, tokens);
   std::size_t first = last;
   prefix_match best;
-  best.shared = std::max({0, before, behind});
-  const auto consider = [&](std::size_t from, std::size_t to, int shared) {
-    for (; from < to; ++from) {
-      const int slot = order_[from];
+  best.shared = std::max({0, ahead, behind});
+  const auto consider = [&](std::size_t begin, std::size_t end, int shared) {
+    for (; begin < end; ++begin) {
+      const int slot = order_[begin];
       if (shared == best.length && slot > best.slot) continue;
       const int length = usable ? usable(slot, shared) : shared;
       if (length > best.length || (length == best.length && slot < best.slot)) best.slot = slot, best.length = length;
     }
   };
-  for (int shared = best.shared; shared >= std::max(1, best.length); shared = std::max(before, behind)) {
+  for (int shared = best.shared; shared >= std::max(1, best.length); shared = std::max(ahead, behind)) {
     const std::size_t front = first, back = last;
-    for (; before == shared; before = std::min(shared, shared_[first])) --first;
+    for (; ahead == shared; ahead = std::min(shared, shared_[first])) --first;
     for (; behind == shared; behind = std::min(shared, shared_[last])) ++last;
     consider(first, front, shared);
     consider(back, last, shared);

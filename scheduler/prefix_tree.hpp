@@ -52,9 +52,9 @@ class prefix_tree {
   void forget(int slot) noexcept;
 
   /// What the slot holds; valid until that changes.
-  const token_list& tokens(int slot) const { return at(slot).tokens; }
-  const cache_salt& salt(int slot) const { return at(slot).salt; }
-  int length(int slot) const { return static_cast<int>(at(slot).tokens.size()); }
+  const token_list& tokens(int slot) const { return holding_of(slot).tokens; }
+  const cache_salt& salt(int slot) const { return holding_of(slot).salt; }
+  int length(int slot) const { return static_cast<int>(holding_of(slot).tokens.size()); }
 
   /// How many of its first tokens it shares with other slots: where it last diverged.
   int shared(int slot) const;
@@ -78,14 +78,14 @@ class prefix_tree {
   };
   struct gap {
     std::size_t place;  // of the slot after it
-    int before;  // what is shared with the slot before it; -1 where that has another cache salt, or there is none
+    int ahead;   // what is shared with the slot before it; -1 where that has another cache salt, or there is none
     int behind;  // the same for the slot after it
   };
 
-  holding& at(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
-  const holding& at(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
+  holding& holding_of(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
+  const holding& holding_of(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
   gap gap_for(const cache_salt& salt, std::span<const token> tokens) const;
-  int least_shared(std::size_t first, std::size_t last) const;
+  int min_shared(std::size_t first, std::size_t last) const;
   void enter(int slot) noexcept;
   void leave(int slot) noexcept;
   void go_first(int slot, int held) noexcept;  // of those that hold the same `held` tokens, or did until now

@@ -5,11 +5,11 @@
 
 namespace cogen::scheduler {
 
-phase belongs_in(const sequence& each) {
-  if (!each.running) return phase::idle;
-  if (!each.ready()) return phase::paused;
-  if (each.slot < 0) return phase::waiting;
-  return each.work() > 1 ? phase::prefilling : phase::decoding;
+phase belongs_in(const sequence& seq) {
+  if (!seq.running) return phase::idle;
+  if (!seq.ready()) return phase::paused;
+  if (seq.slot < 0) return phase::waiting;
+  return seq.work() > 1 ? phase::prefilling : phase::decoding;
 }
 
 void queues::place(sequence& seq) noexcept {
@@ -45,8 +45,8 @@ bool queues::left_behind(std::uint64_t step) const noexcept {
 }
 
 void queues::see(time now) noexcept {
-  for (auto each = idle_in_slots.rbegin(); each != idle_in_slots.rend() && !(*each)->since; ++each)
-    (*each)->since = now;
+  for (auto position = idle_in_slots.rbegin(); position != idle_in_slots.rend() && !(*position)->since; ++position)
+    (*position)->since = now;
 }
 
 void queues::join(std::uint64_t tenant) {

@@ -8,7 +8,7 @@
 namespace cogen::scheduler {
 
 /// The queue that a sequence should be in.
-phase belongs_in(const sequence& each);
+phase belongs_in(const sequence& seq);
 
 /// The sequences that could have a row, by what they wait for, and those that hold a slot without anything to run. A
 /// sequence is in the queue of its phase, among the idle ones, or in none. Changing queues never fails: each sequence

@@ -5,9 +5,9 @@
 
 namespace cogen::scheduler {
 
-/// Throws std::logic_error with `what` and the slot unless `holds`.
-inline void require(bool holds, const char* what, int slot) {
-  if (!holds) throw std::logic_error("slot " + std::to_string(slot) + ": " + what);
+/// Throws std::logic_error with `message` and the slot unless `holds`.
+inline void require(bool holds, const char* message, int slot) {
+  if (!holds) throw std::logic_error("slot " + std::to_string(slot) + ": " + message);
 }
 
 }  // namespace cogen::scheduler

@@ -36,25 +36,25 @@ auto& known(Sequences& sequences, sequence_id id) {
   return *found;
 }
 
-sequence& idle_one(state& all, sequence_id id) {
-  sequence& seq = known(all.sequences, id);
+sequence& idle_one(state& sched, sequence_id id) {
+  sequence& seq = known(sched.sequences, id);
   if (seq.running) throw std::logic_error(name(id) + " is not idle");
   return seq;
 }
 
-void not_negative(const char* what, int value) {
+void not_negative(const char* option, int value) {
   if (value < 0)
-    throw std::invalid_argument(std::string(what) + " is " + std::to_string(value) + "; it must be at least 0");
+    throw std::invalid_argument(std::string(option) + " is " + std::to_string(value) + "; it must be at least 0");
 }
 
 /// What a sequence may hold by its options.
-int allowed_length(const state& all, const sequence_options& options) {
+int allowed_length(const state& sched, const sequence_options& options) {
   not_negative("max_sequence_length", options.max_sequence_length);
   not_negative("max_new_tokens", options.max_new_tokens);
-  if (options.max_sequence_length > all.within.max_sequence_length)
+  if (options.max_sequence_length > sched.within.max_sequence_length)
     throw std::length_error("max_sequence_length is " + std::to_string(options.max_sequence_length) +
-                            "; the limit is " + std::to_string(all.within.max_sequence_length));
-  return options.max_sequence_length == 0 ? all.within.max_sequence_length : options.max_sequence_length;
+                            "; the limit is " + std::to_string(sched.within.max_sequence_length));
+  return options.max_sequence_length == 0 ? sched.within.max_sequence_length : options.max_sequence_length;
 }
 
 /// A sequence that is released with its first run holds no more than that run needs.
@@ -65,26 +65,26 @@ int needed_length(const sequence_options& options, const run& first, int allowed
   return static_cast<int>(std::min(needed, static_cast<std::size_t>(allowed)));
 }
 
-sequence made(const state& all, const sequence_options& options, int capacity) {
-  const auto bytes = all.within.usage(capacity);
-  if (bytes > all.within.memory_bytes)
+sequence make_sequence(const state& sched, const sequence_options& options, int capacity) {
+  const auto bytes = sched.within.usage(capacity);
+  if (bytes > sched.within.memory_bytes)
     throw std::length_error("a sequence of " + std::to_string(capacity) + " tokens takes " + std::to_string(bytes) +
-                            " bytes; the budget is " + std::to_string(all.within.memory_bytes));
+                            " bytes; the budget is " + std::to_string(sched.within.memory_bytes));
   sequence result;
   result.options = options;
   std::sort(result.options.end_tokens.begin(), result.options.end_tokens.end());
   result.capacity = capacity;
-  result.runs_ahead = all.within.run_ahead;
+  result.runs_ahead = sched.within.run_ahead;
   return result;
 }
 
-sequence& accepted(state& all, sequence&& added) {
-  added.id = sequence_id{++all.ids};
-  sequence& seq = all.sequences.emplace(added.id, std::move(added)).first->second;
+sequence& accepted(state& sched, sequence&& added) {
+  added.id = sequence_id{++sched.ids};
+  sequence& seq = sched.sequences.emplace(added.id, std::move(added)).first->second;
   try {
-    all.queued.join(seq.options.tenant);
+    sched.queued.join(seq.options.tenant);
   } catch (...) {
-    all.sequences.erase(seq.id);
+    sched.sequences.erase(seq.id);
     throw;
   }
   seq.nodes.name(&seq);
@@ -92,31 +92,31 @@ sequence& accepted(state& all, sequence&& added) {
 }
 
 /// The time of a request made now; 0 before the first clock reading.
-time asked_now(const state& all) { return all.now == time::min() ? time() : all.now; }
+time asked_now(const state& sched) { return sched.now == time::min() ? time() : sched.now; }
 
 /// The first of those absorbed: its memory is reused.
-step_record& fresh_record(state& all, std::uint64_t number) {
-  if (all.absorbed.empty()) all.absorbed.emplace_back();
-  auto& record = all.absorbed.front();
+step_record& fresh_record(state& sched, std::uint64_t number) {
+  if (sched.absorbed.empty()) sched.absorbed.emplace_back();
+  auto& record = sched.absorbed.front();
   record.number = number;
   record.rows.clear();
   record.tokens = record.drafts = 0;
   return record;
 }
 
-void learn(state& all, const step_record& record, std::chrono::nanoseconds took) {
-  all.costs.took(record.tokens, took);
+void learn(state& sched, const step_record& record, std::chrono::nanoseconds took) {
+  sched.costs.took(record.tokens, took);
   const auto rows = std::ssize(record.rows);
-  if (all.has_drafts && record.tokens == rows + record.drafts) all.costs_of_drafts.took(rows, record.drafts, took);
+  if (sched.has_drafts && record.tokens == rows + record.drafts) sched.costs_of_drafts.took(rows, record.drafts, took);
 }
 
 /// Throws deadline_unreachable, and has changed nothing then.
-void begin(state& all, sequence& seq, run&& next) {
+void begin(state& sched, sequence& seq, run&& next) {
   const int cached = seq.cached;
-  seq.begin(std::move(next), ++all.arrivals, asked_now(all));
-  seq.current.last_asked = ++all.asked;
+  seq.begin(std::move(next), ++sched.arrivals, asked_now(sched));
+  seq.current.last_asked = ++sched.asked;
   try {
-    refuse_unreachable(all, seq);
+    refuse_unreachable(sched, seq);
   } catch (...) {
     seq.undo();
     seq.end();
@@ -124,7 +124,7 @@ void begin(state& all, sequence& seq, run&& next) {
     throw;
   }
   // No other sequence shares what it recomputes; that would delay it.
-  if (seq.slot >= 0) all.known.cut(seq.slot, seq.cached);
+  if (seq.slot >= 0) sched.known.cut(seq.slot, seq.cached);
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ scheduler::scheduler(scheduler&&) noexcept = default;
 
 sequence_id scheduler::submit(const sequence_options& options, run first) {
   const int allowed = allowed_length(*state_, options);
-  auto added = made(*state_, options, needed_length(options, first, allowed));
+  auto added = make_sequence(*state_, options, needed_length(options, first, allowed));
   added.check(first);
   begin(*state_, added, std::move(first));
   sequence& seq = accepted(*state_, std::move(added));
@@ -161,12 +161,12 @@ sequence_id scheduler::submit(const sequence_options& options, run first) {
 }
 
 sequence_id scheduler::submit(const sequence_options& options) {
-  return accepted(*state_, made(*state_, options, allowed_length(*state_, options))).id;
+  return accepted(*state_, make_sequence(*state_, options, allowed_length(*state_, options))).id;
 }
 
-sequence_id scheduler::resume(const sequence_options& options, const resume_state& before) {
-  auto added = made(*state_, options, allowed_length(*state_, options));
-  give_past(added, before);
+sequence_id scheduler::resume(const sequence_options& options, const resume_state& history) {
+  auto added = make_sequence(*state_, options, allowed_length(*state_, options));
+  give_past(added, history);
   sequence& seq = accepted(*state_, std::move(added));
   try {
     accept_snapshot(*state_, seq);
@@ -264,70 +264,70 @@ void scheduler::abandon(sequence_id id) {
 void scheduler::advance_clock(time now) { state_->now = std::max(state_->now, now); }
 
 step scheduler::next(time now) {
-  step made;
-  next(now, made);
-  return made;
+  step plan;
+  next(now, plan);
+  return plan;
 }
 
-void scheduler::next(time now, step& into) {
-  state& all = *state_;
-  if (std::cmp_greater_equal(all.in_flight.size(), all.within.depth))
-    throw std::logic_error(std::to_string(all.in_flight.size()) + " steps are unabsorbed, as many as there may be");
-  all.breach.check();
+void scheduler::next(time now, step& plan) {
+  state& sched = *state_;
+  if (std::cmp_greater_equal(sched.in_flight.size(), sched.within.depth))
+    throw std::logic_error(std::to_string(sched.in_flight.size()) + " steps are unabsorbed, as many as there may be");
+  sched.breach.check();
   advance_clock(now);
-  all.queued.see(all.now);
-  into.clear();
-  into.number = all.plans + 1;
-  auto& record = fresh_record(all, into.number);
+  sched.queued.see(sched.now);
+  plan.clear();
+  plan.number = sched.plans + 1;
+  auto& record = fresh_record(sched, plan.number);
   bool lost = true;
-  while (lost && into.rows.empty()) {
-    all.slots.release_unread();
-    grow(all);
-    admit(all);
-    join_leaders(all);
-    lost = build_batch(all, into, record);
+  while (lost && plan.rows.empty()) {
+    sched.slots.release_unread();
+    grow(sched);
+    admit(sched);
+    join_leaders(sched);
+    lost = build_batch(sched, plan, record);
   }
-  all.breach.check();
-  all.measured.planned(all.now, record.tokens, all.queued.left_behind(into.number));
-  all.slots.settle(into);
-  all.swapped_out.settle(into);
-  if (into.empty()) return into.clear();
-  ++all.plans;
-  all.in_flight.splice(all.in_flight.end(), all.absorbed, all.absorbed.begin());
+  sched.breach.check();
+  sched.measured.planned(sched.now, record.tokens, sched.queued.left_behind(plan.number));
+  sched.slots.settle(plan);
+  sched.swapped_out.settle(plan);
+  if (plan.empty()) return plan.clear();
+  ++sched.plans;
+  sched.in_flight.splice(sched.in_flight.end(), sched.absorbed, sched.absorbed.begin());
 }
 
 std::optional<time> scheduler::wake() const { return next_to_preempt(*state_); }
 
 std::span<const event> scheduler::absorb(step& done, std::chrono::nanoseconds took) {
-  state& all = *state_;
+  state& sched = *state_;
   done.events.clear();
   if (done.empty()) return {};
-  if (all.in_flight.empty() || done.number != all.in_flight.front().number)
+  if (sched.in_flight.empty() || done.number != sched.in_flight.front().number)
     throw std::logic_error("step " + std::to_string(done.number) + " is not the oldest unabsorbed one");
-  if (done.rows.size() != all.in_flight.front().rows.size())
-    throw std::invalid_argument("a step of " + std::to_string(all.in_flight.front().rows.size()) +
+  if (done.rows.size() != sched.in_flight.front().rows.size())
+    throw std::invalid_argument("a step of " + std::to_string(sched.in_flight.front().rows.size()) +
                                 " rows came back with " + std::to_string(done.rows.size()));
-  check_late_rows(all, all.in_flight.front(), done);
-  all.absorbed.splice(all.absorbed.begin(), all.in_flight, all.in_flight.begin());
-  const auto& record = all.absorbed.front();
-  all.slots.absorbed(record.number);
-  if (took.count() > 0 && record.tokens > 0) learn(all, record, took);
+  check_late_rows(sched, sched.in_flight.front(), done);
+  sched.absorbed.splice(sched.absorbed.begin(), sched.in_flight, sched.in_flight.begin());
+  const auto& record = sched.absorbed.front();
+  sched.slots.absorbed(record.number);
+  if (took.count() > 0 && record.tokens > 0) learn(sched, record, took);
   for (const auto& each : done.checkpoints)
-    if (each.failed) all.slots.forget_checkpoint(each.slot, each.length);
-  absorb_results(all, record, done);
+    if (each.failed) sched.slots.forget_checkpoint(each.slot, each.length);
+  absorb_results(sched, record, done);
   return done.events;
 }
 
-std::vector<event> scheduler::absorb(const late_sample& what) { return absorb_late(*state_, what); }
+std::vector<event> scheduler::absorb(const late_sample& sample) { return absorb_late(*state_, sample); }
 
 swap_end scheduler::transferred(swap_id name, bool ok) {
-  state& all = *state_;
-  const transfer ended = all.swapped_out.end(name, ok);
-  all.slots.end_transfer(ended.slot, ended.is_in && !ok);
-  if (ended.is_in && !ok && all.slots[ended.slot].kept) lose_prefix(all, ended.slot);
-  auto* const seq = find(all.sequences, ended.sequence);
+  state& sched = *state_;
+  const transfer ended = sched.swapped_out.end(name, ok);
+  sched.slots.end_transfer(ended.slot, ended.is_in && !ok);
+  if (ended.is_in && !ok && sched.slots[ended.slot].kept) lose_prefix(sched, ended.slot);
+  auto* const seq = find(sched.sequences, ended.sequence);
   const bool is_current = seq && seq->away && seq->away->name == name;
-  if (is_current) end_swap(all, *seq, ok);
+  if (is_current) end_swap(sched, *seq, ok);
   return {ended.sequence, ended.length, ended.is_in, ended.beside, is_current};
 }
 
@@ -335,8 +335,8 @@ std::optional<transition> scheduler::next_transition() noexcept { return state_-
 
 std::vector<cached_prefix> scheduler::copy_out_prefixes() { return cogen::scheduler::copy_out_prefixes(*state_); }
 
-std::optional<swap_id> scheduler::restore_prefix(const cached_prefix& what) {
-  return cogen::scheduler::restore_prefix(*state_, what);
+std::optional<swap_id> scheduler::restore_prefix(const cached_prefix& prefix) {
+  return cogen::scheduler::restore_prefix(*state_, prefix);
 }
 
 int scheduler::cached_prefix_length(const cache_salt& salt, std::span<const token> tokens) const {
@@ -359,7 +359,7 @@ phase scheduler::phase_of(sequence_id id) const { return known(state_->sequences
 bool scheduler::scheduled(sequence_id id) const { return known(state_->sequences, id).slot >= 0; }
 bool scheduler::leaving(sequence_id id) const {
   const auto& away = known(state_->sequences, id).away;
-  return away && away->at == cogen::scheduler::away::stage::leaving;
+  return away && away->current_stage == cogen::scheduler::away::stage::leaving;
 }
 bool scheduler::awaits_prefix(sequence_id id) const { return known(state_->sequences, id).awaits_prefix.has_value(); }
 int scheduler::reserved(sequence_id id) const {

@@ -72,9 +72,10 @@ void sequence::check(const run& next) const {
 }
 
 void sequence::begin(run&& next, std::uint64_t arrival, time asked) {
-  const int before = length();
+  const int previous = length();
   tokens.append(next.tokens);
-  current = {next.wanted, arrival, asked, next.credits, next.samples, 0, before, sampled, length(), next.scores_prompt};
+  current = {next.wanted, arrival,  asked,   next.credits, next.samples,
+             0,           previous, sampled, length(),     next.scores_prompt};
   cached = std::min(cached, length() - 1);
   if (next.wanted == output::sample && room() == 0) current.wanted = output::nothing;
   checkpoints = std::move(next.checkpoints);
@@ -99,7 +100,7 @@ void sequence::keep(int length) {
   drafts.clear();
   cached = std::min(cached, length);
   if (branch > length) branch = 0;
-  std::erase_if(checkpoints, [&](int each) { return each > length; });
+  std::erase_if(checkpoints, [&](int point) { return point > length; });
 }
 
 }  // namespace cogen::scheduler

@@ -50,7 +50,7 @@ struct away {
   enum class stage : std::uint8_t { leaving, stored, returning, copied };
 
   swap_id name;
-  stage at;
+  stage current_stage;
   int length;  ///< of its slot
   int reach;
   bool exact = true;  ///< its slot's contents are exact
@@ -145,7 +145,7 @@ struct sequence {
   bool scores() const { return current.scores_prompt && length() == current.length_fed && current.unknown == 0; }
 
   /// Whether its cache is being transferred between its slot and the host.
-  bool in_transfer() const { return away && away->at != away::stage::stored; }
+  bool in_transfer() const { return away && away->current_stage != away::stage::stored; }
 
   /// Whether a row of it could be planned if it had a slot.
   bool ready() const;

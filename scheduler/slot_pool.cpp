@@ -7,10 +7,10 @@
 namespace cogen::scheduler {
 namespace {
 
-void erase_one(std::vector<int>& from, int value) {
-  const auto found = std::find(from.begin(), from.end(), value);
-  *found = from.back();
-  from.pop_back();
+void erase_one(std::vector<int>& list, int value) {
+  const auto found = std::find(list.begin(), list.end(), value);
+  *found = list.back();
+  list.pop_back();
 }
 
 /// So that the next push_back() does not allocate.
@@ -80,36 +80,38 @@ std::int64_t slot_pool::bytes_with(int index, int tokens) const {
 }
 
 int slot_pool::can_share(int index, int length) const {
-  const slot& of = (*this)[index];
-  if (of.users == 0 || of.pending || of.moving) return 0;
-  const int held = std::min(length, of.length);
-  const auto comes = [&](int each) { return each <= held && returns(share(index, each, each)); };
+  const slot& source = (*this)[index];
+  if (source.users == 0 || source.pending || source.moving) return 0;
+  const int held = std::min(length, source.length);
+  const auto comes = [&](int prefix_length) {
+    return prefix_length <= held && returns(share(index, prefix_length, prefix_length));
+  };
   if (comes(held)) return held;
-  const auto found = std::find_if(of.checkpoints.rbegin(), of.checkpoints.rend(), comes);
-  return found == of.checkpoints.rend() ? 0 : *found;
+  const auto found = std::find_if(source.checkpoints.rbegin(), source.checkpoints.rend(), comes);
+  return found == source.checkpoints.rend() ? 0 : *found;
 }
 
 slot_fork slot_pool::share(int index, int length, int most) const {
-  const slot& of = (*this)[index];
+  const slot& source = (*this)[index];
   slot_fork result;
   result.end = length;
-  if (of.parent >= 0) {
-    result.parent = of.parent;
-    result.shared = whole_blocks(std::min(most, of.shared));
-  } else if (!of.pending) {
+  if (source.parent >= 0) {
+    result.parent = source.parent;
+    result.shared = whole_blocks(std::min(most, source.shared));
+  } else if (!source.pending) {
     result.parent = index;
     result.shared = whole_blocks(most);
   }
   if (result.shared == 0) result.parent = -1;
-  result.from = result.copies() ? source_of(of, index, length) : result.parent;
+  result.source = result.copies() ? source_of(source, index, length) : result.parent;
   return result;
 }
 
 // The slot whose tokens are copied: never one that is still to be filled, so the copies of one step do not depend on
 // each other.
-int slot_pool::source_of(const slot& of, int index, int length) const {
-  if (of.parent >= 0 && length <= of.shared) return of.parent;
-  return of.pending ? of.pending->from : index;
+int slot_pool::source_of(const slot& source, int index, int length) const {
+  if (source.parent >= 0 && length <= source.shared) return source.parent;
+  return source.pending ? source.pending->source : index;
 }
 
 bool slot_pool::goes_back(int index, int length) const {
@@ -124,10 +126,11 @@ bool slot_pool::goes_back_without_checkpoint(int index, int length) const {
   return length == 0 || length >= std::int64_t{(*this)[index].reach} - max_rollback_tokens_;
 }
 
-bool slot_pool::returns(const slot_fork& first) const { return first.end == 0 || goes_back(first.from, first.end); }
+bool slot_pool::returns(const slot_fork& first) const { return first.end == 0 || goes_back(first.source, first.end); }
 
 bool slot_pool::begins_another(int index) const {
-  return std::any_of(filling_.begin(), filling_.end(), [&](int each) { return (*this)[each].pending->from == index; });
+  return std::any_of(filling_.begin(), filling_.end(),
+                     [&](int target) { return (*this)[target].pending->source == index; });
 }
 
 slot_fork slot_pool::shortened(const slot_fork& pending, int length) const {
@@ -135,21 +138,21 @@ slot_fork slot_pool::shortened(const slot_fork& pending, int length) const {
   changed.end = length;
   if (length > changed.shared) return changed;
   changed.shared = whole_blocks(length);
-  changed.from = changed.parent;
+  changed.source = changed.parent;
   return changed;
 }
 
 // What the other slot has dropped is not copied from it.
 int slot_pool::reach_of(const slot_fork& first) const {
   if (first.end == 0) return 0;
-  if (!goes_back_without_checkpoint(first.from, first.end)) return reach_at_checkpoint(first.end);
-  return std::max(first.end, (*this)[first.from].reach);
+  if (!goes_back_without_checkpoint(first.source, first.end)) return reach_at_checkpoint(first.end);
+  return std::max(first.end, (*this)[first.source].reach);
 }
 
 bool slot_pool::read_beyond(int index, int length) const {
-  return std::any_of(filling_.begin(), filling_.end(), [&](int each) {
-    const auto& pending = *(*this)[each].pending;
-    return pending.copies() && pending.from == index && pending.end > length;
+  return std::any_of(filling_.begin(), filling_.end(), [&](int target) {
+    const auto& pending = *(*this)[target].pending;
+    return pending.copies() && pending.source == index && pending.end > length;
   });
 }
 
@@ -161,10 +164,10 @@ void slot_pool::set_aside(slot& seq, std::int64_t bytes) {
 }
 
 int slot_pool::take(int capacity, const slot_fork& first) {
-  if (first.parent >= 0) make_room(at(first.parent).pins);
+  if (first.parent >= 0) make_room(slot_at(first.parent).pins);
   const int index = free_.back();
   free_.pop_back();
-  slot& taken = at(index);
+  slot& taken = slot_at(index);
   ++owned_;
   taken.owned = true;
   taken.users = 1;
@@ -174,7 +177,7 @@ int slot_pool::take(int capacity, const slot_fork& first) {
   set_aside(taken, bytes(capacity, first.shared));
   if (first.end == 0) return index;
   pin(index, first.parent, first.shared);
-  if (first.copies()) ++at(first.from).users;
+  if (first.copies()) ++slot_at(first.source).users;
   taken.pending = first;
   taken.pending->slot = index;
   filling_.push_back(index);
@@ -184,30 +187,30 @@ int slot_pool::take(int capacity, const slot_fork& first) {
 bool slot_pool::grow(int index, int tokens) {
   const auto more = more_for(index, tokens);
   if (!memory_.fits(more)) return false;
-  set_aside(at(index), at(index).bytes + more);
+  set_aside(slot_at(index), slot_at(index).bytes + more);
   return true;
 }
 
 void slot_pool::begin_transfer(int index) {
-  at(index).moving = true;
-  ++at(index).users;
+  slot_at(index).moving = true;
+  ++slot_at(index).users;
   moving_.push_back(index);
 }
 
 void slot_pool::begin_transfer(int index, int length, int reach) {
   begin_transfer(index);
-  at(index).length = length;
-  at(index).reach = reach;
+  slot_at(index).length = length;
+  slot_at(index).reach = reach;
 }
 
 void slot_pool::end_transfer(int index, bool left_empty) {
-  at(index).moving = false;
-  if (left_empty) at(index).length = at(index).reach = 0;
+  slot_at(index).moving = false;
+  if (left_empty) slot_at(index).length = slot_at(index).reach = 0;
   drop_user(index);
 }
 
 void slot_pool::leave(int index) {
-  slot& left = at(index);
+  slot& left = slot_at(index);
   --owned_;
   left.owned = false;
   if (left.users > 1) orphans_.push_back(index);
@@ -220,7 +223,7 @@ bool slot_pool::can_be_shortened(int index) const {
 }
 
 void slot_pool::shorten(int index) {
-  slot& seq = at(index);
+  slot& seq = slot_at(index);
   const int keep = seq.pinned();
   if (seq.length > keep) {
     const auto planned = std::ranges::find(releases_, index, &release::slot);
@@ -234,33 +237,33 @@ void slot_pool::shorten(int index) {
 }
 
 void slot_pool::pin(int index, int parent, int shared) {
-  at(index).parent = parent;
-  at(index).shared = shared;
+  slot_at(index).parent = parent;
+  slot_at(index).shared = shared;
   if (parent < 0) return;
-  at(parent).pins.push_back(shared);
-  ++at(parent).users;
+  slot_at(parent).pins.push_back(shared);
+  ++slot_at(parent).users;
 }
 
 void slot_pool::unpin(int index) {
-  slot& reader = at(index);
+  slot& reader = slot_at(index);
   if (reader.parent < 0) return;
   const int parent = std::exchange(reader.parent, -1);
-  erase_one(at(parent).pins, std::exchange(reader.shared, 0));
+  erase_one(slot_at(parent).pins, std::exchange(reader.shared, 0));
   drop_user(parent);
 }
 
 void slot_pool::drop_pending(int index) {
-  const auto pending = std::exchange(at(index).pending, std::nullopt);
+  const auto pending = std::exchange(slot_at(index).pending, std::nullopt);
   erase_one(filling_, index);
-  if (pending->copies()) drop_user(pending->from);
+  if (pending->copies()) drop_user(pending->source);
 }
 
 void slot_pool::drop_user(int index) {
-  if (--at(index).users == 0) vacate(index);
+  if (--slot_at(index).users == 0) vacate(index);
 }
 
 void slot_pool::vacate(int index) {
-  slot& left = at(index);
+  slot& left = slot_at(index);
   if (const auto found = std::find(orphans_.begin(), orphans_.end(), index); found != orphans_.end())
     orphans_.erase(found);
   if (left.pending) {
@@ -274,11 +277,11 @@ void slot_pool::vacate(int index) {
 }
 
 void slot_pool::free_again(int index) {
-  slot& left = at(index);
+  slot& left = slot_at(index);
   set_aside(left, 0);
   drop_checkpoints(index, -1);
-  std::erase_if(releases_, [&](const release& each) { return each.slot == index; });
-  std::erase_if(dropped_, [&](const truncation& each) { return each.slot == index; });
+  std::erase_if(releases_, [&](const release& entry) { return entry.slot == index; });
+  std::erase_if(dropped_, [&](const truncation& entry) { return entry.slot == index; });
   if (std::exchange(left.length, 0) > 0) clears_.push_back(index);
   free_.push_back(index);
   unpin(index);
@@ -286,45 +289,45 @@ void slot_pool::free_again(int index) {
 
 // Changes of length
 
-bool slot_pool::cut(int index, int length, step& into) {
-  slot& seq = at(index);
+bool slot_pool::cut(int index, int length, step& plan) {
+  slot& seq = slot_at(index);
   if (seq.pending) return cut_pending(index, length);
-  if (length < seq.shared && !shrink_base(index, whole_blocks(length), into.number)) return false;
-  std::erase_if(dropped_, [&](const truncation& each) { return each.slot == index; });
-  into.truncations.push_back({index, length});
+  if (length < seq.shared && !shrink_base(index, whole_blocks(length), plan.number)) return false;
+  std::erase_if(dropped_, [&](const truncation& entry) { return entry.slot == index; });
+  plan.truncations.push_back({index, length});
   if (!goes_back_without_checkpoint(index, length)) seq.reach = reach_at_checkpoint(length);
   if (length == 0) seq.reach = 0;
   seq.length = length;
   drop_checkpoints(index, length);
-  seq.touched = into.number;
+  seq.touched = plan.number;
   return true;
 }
 
 bool slot_pool::cut_pending(int index, int length) {
-  slot& seq = at(index);
+  slot& seq = slot_at(index);
   slot_fork changed = shortened(*seq.pending, length);
-  const auto before = *seq.pending;
-  if (changed.copies()) ++at(changed.from).users;
+  const auto previous = *seq.pending;
+  if (changed.copies()) ++slot_at(changed.source).users;
   if (changed.shared < seq.shared && !shrink_base(index, changed.shared, 0)) {
-    if (changed.copies()) drop_user(changed.from);
+    if (changed.copies()) drop_user(changed.source);
     return false;
   }
   changed.parent = seq.parent;
   seq.pending = changed;
   seq.length = length;
   seq.reach = reach_of(changed);
-  if (before.copies()) drop_user(before.from);
+  if (previous.copies()) drop_user(previous.source);
   return true;
 }
 
-bool slot_pool::shrink_base(int index, int shared, std::uint64_t by) {
-  slot& seq = at(index);
+bool slot_pool::shrink_base(int index, int shared, std::uint64_t step_number) {
+  slot& seq = slot_at(index);
   const auto more = usage_.per_block * ((seq.shared - shared) / usage_.block);
   if (!memory_.fits(more)) return false;
   set_aside(seq, seq.bytes + more);
   const int parent = seq.parent;
-  at(parent).touched = std::max(at(parent).touched, by);
-  ++at(parent).users;
+  slot_at(parent).touched = std::max(slot_at(parent).touched, step_number);
+  ++slot_at(parent).users;
   unpin(index);
   if (shared > 0) pin(index, parent, shared);
   drop_user(parent);
@@ -332,18 +335,18 @@ bool slot_pool::shrink_base(int index, int shared, std::uint64_t by) {
 }
 
 void slot_pool::drop_drafts(int index, int length) {
-  slot& seq = at(index);
+  slot& seq = slot_at(index);
   if (goes_back_without_checkpoint(index, length) || seq.pinned() > length || read_beyond(index, length)) return;
   dropped_.push_back({index, length});
   seq.length = length;
   seq.reach = reach_at_checkpoint(length);
 }
 
-void slot_pool::append(int index, int count, const step& by) {
-  slot& seq = at(index);
+void slot_pool::append(int index, int count, const step& plan) {
+  slot& seq = slot_at(index);
   seq.length += count;
   seq.reach = std::max(seq.reach, seq.length);
-  seq.touched = by.number;
+  seq.touched = plan.number;
 }
 
 void slot_pool::release_unread() {
@@ -353,26 +356,26 @@ void slot_pool::release_unread() {
 
 // Plans
 
-void slot_pool::settle(step& into) {
-  into.clears.insert(into.clears.end(), clears_.begin(), clears_.end());
+void slot_pool::settle(step& plan) {
+  plan.clears.insert(plan.clears.end(), clears_.begin(), clears_.end());
   clears_.clear();
-  into.releases.insert(into.releases.end(), releases_.begin(), releases_.end());
-  for (const auto& released : releases_) at(released.slot).touched = into.number;
+  plan.releases.insert(plan.releases.end(), releases_.begin(), releases_.end());
+  for (const auto& released : releases_) slot_at(released.slot).touched = plan.number;
   releases_.clear();
-  into.truncations.insert(into.truncations.end(), dropped_.begin(), dropped_.end());
-  for (const auto& each : dropped_) at(each.slot).touched = into.number;
+  plan.truncations.insert(plan.truncations.end(), dropped_.begin(), dropped_.end());
+  for (const auto& each : dropped_) slot_at(each.slot).touched = plan.number;
   dropped_.clear();
   for (const int index : filling_) {
-    const auto pending = *std::exchange(at(index).pending, std::nullopt);
-    at(index).touched = into.number;
-    if (pending.end > 0) into.forks.push_back(pending);
-    if (pending.parent >= 0) at(pending.parent).touched = into.number;
+    const auto pending = *std::exchange(slot_at(index).pending, std::nullopt);
+    slot_at(index).touched = plan.number;
+    if (pending.end > 0) plan.forks.push_back(pending);
+    if (pending.parent >= 0) slot_at(pending.parent).touched = plan.number;
     if (!pending.copies()) continue;
-    at(pending.from).touched = into.number;
-    drop_user(pending.from);
+    slot_at(pending.source).touched = plan.number;
+    drop_user(pending.source);
   }
   filling_.clear();
-  for (const int index : moving_) at(index).touched = into.number;
+  for (const int index : moving_) slot_at(index).touched = plan.number;
   moving_.clear();
 }
 

@@ -83,7 +83,7 @@ class slot_pool {
 
   /// Takes a checkpoint at the slot's length in this step, and drops others if it would not fit. Does nothing where
   /// that does not suffice, or if the slot is filled by this step.
-  void add_checkpoint(int index, step& into);
+  void add_checkpoint(int index, step& plan);
 
   /// The checkpoint could not be taken.
   void forget_checkpoint(int index, int length) noexcept;
@@ -146,20 +146,20 @@ class slot_pool {
   /// Cuts the slot, which can go back that far, to `length` tokens; nothing beyond may be pinned or about to be read.
   /// If that ends within its shared prefix, memory for the blocks that are no longer shared must fit: otherwise false,
   /// and nothing has changed.
-  bool cut(int index, int length, step& into);
+  bool cut(int index, int length, step& plan);
 
   /// Cuts the slot, from the next step on, to a length within the drafts of its last row, if it cannot go back there
   /// later. Does nothing where others read what is beyond, or are about to.
   void drop_drafts(int index, int length);
 
   /// `count` tokens are appended by a row of the step.
-  void append(int index, int count, const step& by);
+  void append(int index, int count, const step& plan);
 
   /// Cuts slots without owner or keeper to what others read of them.
   void release_unread();
 
   /// Moves what is pending into the step, last of all before it is given out.
-  void settle(step& into);
+  void settle(step& plan);
 
   /// Every step up to this number has been absorbed.
   void absorbed(std::uint64_t number);
@@ -168,7 +168,7 @@ class slot_pool {
   void verify() const;
 
  private:
-  slot& at(int index) { return slots_[static_cast<std::size_t>(index)]; }
+  slot& slot_at(int index) { return slots_[static_cast<std::size_t>(index)]; }
   std::int64_t bytes(int capacity, int shared) const;
   int whole_blocks(int length) const { return length / usage_.block * usage_.block; }
   std::int64_t more_for(int index, int tokens) const;
@@ -188,7 +188,7 @@ class slot_pool {
   bool can_be_evicted(int index) const;
   bool goes_with_what_is_kept(int index) const;
   int kept_readers(int index) const;
-  bool shrink_base(int index, int shared, std::uint64_t by);
+  bool shrink_base(int index, int shared, std::uint64_t step_number);
   void shorten(int index);
   void pin(int index, int parent, int shared);
   void unpin(int index);
@@ -196,11 +196,11 @@ class slot_pool {
   void drop_user(int index);
   void vacate(int index);
   void free_again(int index);
-  int source_of(const slot& of, int index, int length) const;
+  int source_of(const slot& source, int index, int length) const;
   bool goes_back_without_checkpoint(int index, int length) const;
   int reach_at_checkpoint(int length) const;
   bool begins_another_at(int index, int length) const;
-  bool drop_a_checkpoint(step& into);
+  bool drop_a_checkpoint(step& plan);
   void drop_checkpoints(int index, int beyond) noexcept;
 
   slot_footprint usage_;

@@ -6,15 +6,15 @@
 namespace cogen::scheduler {
 
 bool slot_pool::goes_with_what_is_kept(int index) const {
-  const auto can_go = [&](int each) { return has_one_user(each) && (*this)[each].touched <= absorbed_; };
-  const auto reads = [&](int each) { return (*this)[each].parent == index && can_go(each); };
+  const auto can_go = [&](int reader) { return has_one_user(reader) && (*this)[reader].touched <= absorbed_; };
+  const auto reads = [&](int reader) { return (*this)[reader].parent == index && can_go(reader); };
   const slot& seq = (*this)[index];
   if (seq.touched > absorbed_) return false;
   return seq.users == seq.kept || seq.users == std::ranges::count_if(kept_, reads) + seq.kept;
 }
 
 int slot_pool::free() const {
-  const auto goes = [&](int each) { return goes_with_what_is_kept(each); };
+  const auto goes = [&](int index) { return goes_with_what_is_kept(index); };
   const auto evicted = std::ranges::count_if(kept_, goes) + std::ranges::count_if(orphans_, goes);
   return static_cast<int>(std::min<std::ptrdiff_t>(usable_slots_ - owned_, std::ssize(free_) + evicted));
 }
@@ -28,7 +28,7 @@ std::int64_t slot_pool::prefix_cached_bytes() const {
 }
 
 int slot_pool::kept_readers(int index) const {
-  return static_cast<int>(std::ranges::count(kept_, index, [&](int each) { return (*this)[each].parent; }));
+  return static_cast<int>(std::ranges::count(kept_, index, [&](int reader) { return (*this)[reader].parent; }));
 }
 
 bool slot_pool::only_its_owners(int index) const {
@@ -36,7 +36,7 @@ bool slot_pool::only_its_owners(int index) const {
 }
 
 void slot_pool::keep(int index, bool branch) {
-  slot& left = at(index);
+  slot& left = slot_at(index);
   left.branch = branch;
   --owned_;
   left.owned = false;
@@ -53,7 +53,7 @@ bool slot_pool::can_take_over(int index, int capacity, int length) const {
 }
 
 void slot_pool::take_over(int index, int capacity) {
-  slot& taken = at(index);
+  slot& taken = slot_at(index);
   ++owned_;
   taken.owned = true;
   taken.kept = false;
@@ -62,7 +62,7 @@ void slot_pool::take_over(int index, int capacity) {
 }
 
 void slot_pool::used(int index) {
-  at(index).checkpoint_use = ++checkpoint_uses_;
+  slot_at(index).checkpoint_use = ++checkpoint_uses_;
   const auto found = std::ranges::find(kept_, index);
   if (found != kept_.end()) std::rotate(found, found + 1, kept_.end());
 }
@@ -74,8 +74,8 @@ bool slot_pool::can_be_evicted(int index) const {
 }
 
 bool slot_pool::evict(int but) {
-  const auto goes = [&](int each) { return each != but && (but < 0 || (*this)[each].parent != but); };
-  const auto found = std::ranges::find_if(kept_, [&](int each) { return goes(each) && can_be_evicted(each); });
+  const auto goes = [&](int victim) { return victim != but && (but < 0 || (*this)[victim].parent != but); };
+  const auto found = std::ranges::find_if(kept_, [&](int victim) { return goes(victim) && can_be_evicted(victim); });
   if (found == kept_.end()) return false;
   const int index = *found;
   if (!has_one_user(index)) {
@@ -88,7 +88,7 @@ bool slot_pool::evict(int but) {
 
 void slot_pool::drop_kept(int index) {
   std::erase(kept_, index);
-  at(index).kept = false;
+  slot_at(index).kept = false;
   drop_user(index);
 }
 

@@ -13,24 +13,24 @@ constexpr double newest_share = 1. / 4;
 
 void step_costs::took(std::int64_t tokens, std::chrono::nanoseconds time) {
   ++steps_;
-  step_class& one = classes_[class_of(tokens, classes_.size())];
-  const double share = is_known(one) ? newest_share : 1;
-  one.tokens += share * (static_cast<double>(tokens) - one.tokens);
-  one.time += share * (static_cast<double>(time.count()) - one.time);
-  one.newest = steps_;
+  step_class& bucket = classes_[class_of(tokens, classes_.size())];
+  const double share = is_known(bucket) ? newest_share : 1;
+  bucket.tokens += share * (static_cast<double>(tokens) - bucket.tokens);
+  bucket.time += share * (static_cast<double>(time.count()) - bucket.time);
+  bucket.newest = steps_;
 }
 
 std::int64_t step_costs::tokens_within(std::chrono::nanoseconds limit) const {
   const auto most = static_cast<double>(limit.count());
   const step_class* below = nullptr;
   const step_class* above = nullptr;
-  for (const step_class& one : classes_) {
-    if (!is_known(one)) continue;
-    if (one.time > most) {
-      above = &one;
+  for (const step_class& bucket : classes_) {
+    if (!is_known(bucket)) continue;
+    if (bucket.time > most) {
+      above = &bucket;
       break;
     }
-    below = &one;
+    below = &bucket;
   }
   if (!below && !above) return 0;
   if (below && above) {

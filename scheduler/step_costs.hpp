@@ -23,7 +23,7 @@ class step_costs {
     std::uint64_t newest = 0;
   };
 
-  bool is_known(const step_class& one) const { return one.tokens > 0 && steps_ - one.newest < remembered; }
+  bool is_known(const step_class& bucket) const { return bucket.tokens > 0 && steps_ - bucket.newest < remembered; }
 
   static constexpr std::uint64_t remembered = 512;  // steps: a class that was slow once is tried again
   std::array<step_class, 64> classes_;

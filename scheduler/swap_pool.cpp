@@ -76,10 +76,10 @@ transfer swap_pool::end(swap_id name, bool ok) {
   return ended;
 }
 
-void swap_pool::settle(step& into) {
-  into.drops.insert(into.drops.end(), drops_.begin(), drops_.end());
-  into.swap_outs.insert(into.swap_outs.end(), swap_outs_.begin(), swap_outs_.end());
-  into.swap_ins.insert(into.swap_ins.end(), swap_ins_.begin(), swap_ins_.end());
+void swap_pool::settle(step& plan) {
+  plan.drops.insert(plan.drops.end(), drops_.begin(), drops_.end());
+  plan.swap_outs.insert(plan.swap_outs.end(), swap_outs_.begin(), swap_outs_.end());
+  plan.swap_ins.insert(plan.swap_ins.end(), swap_ins_.begin(), swap_ins_.end());
   drops_.clear();
   swap_outs_.clear();
   swap_ins_.clear();

@@ -46,7 +46,7 @@ class swap_pool {
   transfer end(swap_id name, bool ok);
 
   /// Moves what begins into the step.
-  void settle(step& into);
+  void settle(step& plan);
 
   std::uint64_t swapped_out() const { return swapped_; }
   std::int64_t in_use() const { return memory_.used(); }

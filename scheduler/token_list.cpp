@@ -25,13 +25,13 @@ struct token_list::block {
     constexpr std::size_t least = 16;
     if (full && full->next_from == length)
       if (auto found = full->next.lock()) return found;
-    auto made = std::make_shared<block>(std::max({least, 2 * length, length + coming}));
-    if (!full) return made;
-    std::copy_n(full->tokens.get(), length, made->tokens.get());
-    made->filled.store(length, std::memory_order_relaxed);
-    full->next = made;
+    auto successor = std::make_shared<block>(std::max({least, 2 * length, length + coming}));
+    if (!full) return successor;
+    std::copy_n(full->tokens.get(), length, successor->tokens.get());
+    successor->filled.store(length, std::memory_order_relaxed);
+    full->next = successor;
     full->next_from = length;
-    return made;
+    return successor;
   }
 
   const std::unique_ptr<token[]> tokens;
@@ -57,7 +57,7 @@ void token_list::append(std::span<const token> tokens) {
     return;
   }
   const auto source = block_;  // of `tokens`, if they are the list's own
-  const std::size_t before = length_;
+  const std::size_t previous = length_;
   try {
     for (std::size_t i = 0; i < tokens.size(); ++i, ++length_) {
       while (!block_ || !block_->place(length_, tokens[i])) {
@@ -66,7 +66,7 @@ void token_list::append(std::span<const token> tokens) {
       }
     }
   } catch (...) {
-    truncate(before);
+    truncate(previous);
     throw;
   }
 }

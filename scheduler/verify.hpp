@@ -5,6 +5,6 @@
 namespace cogen::scheduler {
 
 /// Throws std::logic_error if two parts of the state contradict each other.
-void verify(const state& all);
+void verify(const state& sched);
 
 }  // namespace cogen::scheduler

@@ -6,8 +6,8 @@
 namespace cogen::scheduler {
 namespace {
 
-std::int64_t share(double of, std::int64_t budget) {
-  return of < 1 ? static_cast<std::int64_t>(of * static_cast<double>(budget)) : budget;
+std::int64_t share(double fraction, std::int64_t budget) {
+  return fraction < 1 ? static_cast<std::int64_t>(fraction * static_cast<double>(budget)) : budget;
 }
 
 class as_it_grows final : public allocation_policy {

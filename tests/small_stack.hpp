@@ -19,13 +19,13 @@ inline void on_small_stack(const std::function<void()>& work) {
   struct call {
     const std::function<void()>& work;
     std::exception_ptr error = {};
-  } one{work};
+  } job{work};
   const auto run = [](void* given) -> void* {
-    auto& of = *static_cast<call*>(given);
+    auto& task = *static_cast<call*>(given);
     try {
-      of.work();
+      task.work();
     } catch (...) {
-      of.error = std::current_exception();
+      task.error = std::current_exception();
     }
     return nullptr;
   };
@@ -33,11 +33,11 @@ inline void on_small_stack(const std::function<void()>& work) {
   pthread_t thread;
   const bool started = pthread_attr_init(&attributes) == 0 &&
                        pthread_attr_setstacksize(&attributes, small_stack_bytes) == 0 &&
-                       pthread_create(&thread, &attributes, run, &one) == 0;
+                       pthread_create(&thread, &attributes, run, &job) == 0;
   pthread_attr_destroy(&attributes);
   if (!started) throw std::runtime_error("a thread of little stack cannot be started");
   pthread_join(thread, nullptr);
-  if (one.error) std::rethrow_exception(one.error);
+  if (job.error) std::rethrow_exception(job.error);
 }
 
 }  // namespace cogen::test

@@ -30,7 +30,7 @@ class buckets {
     const auto size = static_cast<std::size_t>(given_.bucket_tokens), end = static_cast<std::size_t>(count_);
     const double nll = sum_ / given_.bucket_tokens;
     print({{"what", "endless"},
-           {"how", given_.how},
+           {"how", given_.method},
            {"kind", reader_.kind_name()},
            {"from", end - size},
            {"to", end},
@@ -40,7 +40,7 @@ class buckets {
            {"committed", reader_.cache().committed_bytes()}});
     sum_ = 0;
     if (count_ % (given_.bucket_tokens * 5) == 0)
-      progress("endless, {} {}: {} of {} tokens", reader_.kind_name(), given_.how, count_, given_.tokens);
+      progress("endless, {} {}: {} of {} tokens", reader_.kind_name(), given_.method, count_, given_.tokens);
   }
 
   const settings& given_;
@@ -51,42 +51,42 @@ class buckets {
 };
 
 struct reading {
-  reader& from;
+  reader& source;
   tokens ids;  // one more than is read: the last is only judged
   std::size_t chunk;
 };
 
 /// Judges the tokens after [first, end), which are read in chunks.
-void judge(const reading& here, std::size_t first, std::size_t end, buckets& into) {
-  for (std::size_t at = first; at < end; at += here.chunk) {
-    const auto part = here.ids.subspan(at, std::min(here.chunk, end - at));
-    const auto seen = predict(here.from.read(part));
-    for (std::size_t row = 0; row < part.size(); ++row) into.add(seen.surprise(row, here.ids[at + row + 1]));
+void judge(const reading& here, std::size_t first, std::size_t end, buckets& output) {
+  for (std::size_t position = first; position < end; position += here.chunk) {
+    const auto part = here.ids.subspan(position, std::min(here.chunk, end - position));
+    const auto seen = predict(here.source.read(part));
+    for (std::size_t row = 0; row < part.size(); ++row) output.add(seen.surprise(row, here.ids[position + row + 1]));
   }
 }
 
-void recompute(const reading& here, const settings& given, buckets& into) {
+void recompute(const reading& here, const settings& given, buckets& output) {
   const auto count = here.ids.size() - 1, stride = static_cast<std::size_t>(given.stride);
-  const auto before = static_cast<std::size_t>(given.window) - stride;
-  for (std::size_t at = 0; at < count; at += stride) {
-    const auto from = at - std::min(at, before);
-    here.from.clear();
-    if (from < at) here.from.skim(here.ids.subspan(from, at - from));
-    judge(here, at, std::min(count, at + stride), into);
+  const auto overlap = static_cast<std::size_t>(given.window) - stride;
+  for (std::size_t position = 0; position < count; position += stride) {
+    const auto start = position - std::min(position, overlap);
+    here.source.clear();
+    if (start < position) here.source.skim(here.ids.subspan(start, position - start));
+    judge(here, position, std::min(count, position + stride), output);
   }
 }
 
 }  // namespace
 
 void endless(const cogen::model& model, const settings& given) {
-  const bool keeps = given.how == "keep";
+  const bool keeps = given.method == "keep";
   const auto ids = tokens_of(model, given.text, static_cast<std::size_t>(given.tokens) + 1);
   const room room{.max_sequence_length = keeps ? given.tokens : given.window, .longest_step = given.chunk};
-  for (const auto& each : readers_of(model, given.kinds, room, given.threads)) {
-    const reading here{*each, ids, static_cast<std::size_t>(given.chunk)};
-    buckets into(given, *each, tokens(ids).subspan(1));
-    keeps ? judge(here, 0, ids.size() - 1, into) : recompute(here, given, into);
-    each->clear();
+  for (const auto& source : readers_of(model, given.kinds, room, given.threads)) {
+    const reading here{*source, ids, static_cast<std::size_t>(given.chunk)};
+    buckets output(given, *source, tokens(ids).subspan(1));
+    keeps ? judge(here, 0, ids.size() - 1, output) : recompute(here, given, output);
+    source->clear();
   }
 }
 

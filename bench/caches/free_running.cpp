@@ -71,9 +71,9 @@ void write(const cogen::model& model, reader& here, tokens prompt, const setting
 void free_running(const cogen::model& model, const settings& given) {
   const auto prompt = tokens_of(model, given.text, prompt_tokens);
   const room room{.max_sequence_length = given.tokens + static_cast<int>(prompt_tokens), .longest_step = given.chunk};
-  for (const auto& each : readers_of(model, given.kinds, room, given.threads)) {
-    write(model, *each, prompt, given);
-    each->clear();
+  for (const auto& source : readers_of(model, given.kinds, room, given.threads)) {
+    write(model, *source, prompt, given);
+    source->clear();
   }
 }
 

@@ -21,9 +21,9 @@ cache::options static_of(cache::scalar type, const room& room) {
   return options;
 }
 
-cache::options quantized(const cache::quantization& how, const room& room) {
+cache::options quantized(const cache::quantization& codecs, const room& room) {
   auto options = static_of(cache::scalar::f16, room);
-  options.kv_quantization = how;
+  options.kv_quantization = codecs;
   return options;
 }
 
@@ -67,7 +67,7 @@ const std::array table{
 std::span<const kind> kinds() { return table; }
 
 const kind& kind_named(std::string_view name) {
-  const auto found = std::find_if(table.begin(), table.end(), [&](const kind& each) { return each.name == name; });
+  const auto found = std::find_if(table.begin(), table.end(), [&](const kind& entry) { return entry.name == name; });
   if (found == table.end())
     throw std::invalid_argument(fmt::format("there is no cache kind \"{}\"; there are\n{}", name, list_of_kinds()));
   return *found;
@@ -75,7 +75,7 @@ const kind& kind_named(std::string_view name) {
 
 std::string list_of_kinds() {
   std::string lines;
-  for (const auto& each : table) lines += fmt::format("  {:<16} {}\n", each.name, each.what);
+  for (const auto& each : table) lines += fmt::format("  {:<16} {}\n", each.name, each.description);
   return lines;
 }
 

@@ -17,7 +17,7 @@ struct room {
 /// A cache kind by the name it has on the command line.
 struct kind {
   std::string_view name;
-  std::string_view what;
+  std::string_view description;
   cogen::cache::options (*options)(const room&);
 };
 

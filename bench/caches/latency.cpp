@@ -29,15 +29,15 @@ class stopwatch {
     auto& here = *readers_.at(kind);
     if (here.length() < length) here.skim(between(here.length(), length));
     boost::json::array times;
-    const int from = here.length();
+    const int start = here.length();
     for (int i = 0; i < steps; ++i) times.push_back(milliseconds_of_step(here));
     return {
-        {"what", "latency"}, {"kind", kind}, {"length", length}, {"from", from}, {"milliseconds", std::move(times)}};
+        {"what", "latency"}, {"kind", kind}, {"length", length}, {"from", start}, {"milliseconds", std::move(times)}};
   }
 
  private:
-  tokens between(int from, int to) const {
-    return tokens(ids_).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(to - from));
+  tokens between(int begin, int end) const {
+    return tokens(ids_).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
   }
 
   double milliseconds_of_step(reader& here) {
@@ -52,9 +52,9 @@ class stopwatch {
 };
 
 std::vector<std::string> there_and_back(const std::vector<std::string>& kinds) {
-  auto all = kinds;
-  all.insert(all.end(), kinds.rbegin(), kinds.rend());
-  return all;
+  auto order = kinds;
+  order.insert(order.end(), kinds.rbegin(), kinds.rend());
+  return order;
 }
 
 void serve(stopwatch& watch) {

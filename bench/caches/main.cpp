@@ -20,7 +20,7 @@ int measure(const curves::settings& given) {
   cogen::load_options loading;
   loading.threads = given.threads;
   const auto model = cogen::load_model(given.model, loading);
-  measurements.at(given.what)(*model, given);
+  measurements.at(given.measurement)(*model, given);
   return 0;
 }
 

@@ -9,8 +9,8 @@ void memory(const cogen::model& model, const settings& given) {
   const auto ids = tokens_of(model, given.text, static_cast<std::size_t>(given.lengths.back()));
   for (const auto& growing : readers_of(model, given.kinds, {given.lengths.back(), given.chunk}, given.threads)) {
     for (const int length : given.lengths) {
-      const auto from = static_cast<std::size_t>(growing->length()), to = static_cast<std::size_t>(length);
-      growing->skim(tokens(ids).subspan(from, to - from));
+      const auto begin = static_cast<std::size_t>(growing->length()), end = static_cast<std::size_t>(length);
+      growing->skim(tokens(ids).subspan(begin, end - begin));
       print({{"what", "memory"},
              {"kind", growing->kind_name()},
              {"length", length},

@@ -45,10 +45,10 @@ struct curve {
   std::vector<tally> windows;  // in the text's order
   std::vector<double> divergences;
 
-  void add(std::size_t position, std::size_t context, const tally& one) {
-    buckets[position * buckets.size() / context].add(one);
-    windows.back().add(one);
-    divergences.push_back(one.divergence);
+  void add(std::size_t position, std::size_t context, const tally& sample) {
+    buckets[position * buckets.size() / context].add(sample);
+    windows.back().add(sample);
+    divergences.push_back(sample.divergence);
   }
 
   tally total() const {
@@ -58,40 +58,40 @@ struct curve {
   }
 };
 
-double mean_surprise(const tally& one) { return one.surprise / static_cast<double>(one.tokens); }
+double mean_surprise(const tally& sum) { return sum.surprise / static_cast<double>(sum.tokens); }
 
-json::array window_surprises(const curve& one) {
-  json::array all;
-  for (const auto& each : one.windows) all.push_back(mean_surprise(each));
-  return all;
+json::array window_surprises(const curve& subject) {
+  json::array surprises;
+  for (const auto& each : subject.windows) surprises.push_back(mean_surprise(each));
+  return surprises;
 }
 
-double quantile(std::vector<double> all, double part) {
-  const auto at = all.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(all.size() - 1));
-  std::nth_element(all.begin(), at, all.end());
-  return *at;
+double quantile(std::vector<double> values, double part) {
+  const auto position = values.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size() - 1));
+  std::nth_element(values.begin(), position, values.end());
+  return *position;
 }
 
-void judge(curve& into, const prediction& here, const prediction& reference, tokens next, std::size_t position,
+void judge(curve& output, const prediction& here, const prediction& reference, tokens next, std::size_t position,
            std::size_t context) {
   const auto apart = &here == &reference ? std::vector<double>(here.rows()) : divergence(reference, here);
   for (std::size_t row = 0; row < here.rows(); ++row) {
     const bool agrees = here.best[row] == reference.best[row];
-    into.add(position + row, context,
-             {.tokens = 1, .surprise = here.surprise(row, next[row]), .divergence = apart[row], .agreed = agrees});
+    output.add(position + row, context,
+               {.tokens = 1, .surprise = here.surprise(row, next[row]), .divergence = apart[row], .agreed = agrees});
   }
 }
 
-json::array positions(const curve& one, int context) {
-  json::array all;
-  const auto parts = static_cast<int>(one.buckets.size());
+json::array positions(const curve& subject, int context) {
+  json::array lines;
+  const auto parts = static_cast<int>(subject.buckets.size());
   for (int i = 0; i < parts; ++i) {
-    auto line = one.buckets[static_cast<std::size_t>(i)].line();
+    auto line = subject.buckets[static_cast<std::size_t>(i)].line();
     line["from"] = i * context / parts;
     line["to"] = (i + 1) * context / parts;
-    all.push_back(std::move(line));
+    lines.push_back(std::move(line));
   }
-  return all;
+  return lines;
 }
 
 class comparison {
@@ -111,17 +111,17 @@ class comparison {
   void read_window(tokens ids) {
     for (auto& each : readers_) each->clear();
     for (auto& each : curves_) each.windows.emplace_back();
-    for (std::size_t at = 0; at < context_; at += chunk_) {
-      const auto count = std::min(chunk_, context_ - at);
-      read_chunk(ids.subspan(at, count), ids.subspan(at + 1, count), at);
+    for (std::size_t position = 0; position < context_; position += chunk_) {
+      const auto count = std::min(chunk_, context_ - position);
+      read_chunk(ids.subspan(position, count), ids.subspan(position + 1, count), position);
     }
   }
 
-  void show_progress(std::size_t done, std::size_t all) const {
+  void show_progress(std::size_t done, std::size_t total) const {
     std::string figures;
     for (std::size_t i = 0; i < readers_.size(); ++i)
       figures += fmt::format("  {} {:.3f}", readers_[i]->kind_name(), std::exp(mean_surprise(curves_[i].total())));
-    progress("perplexity, window {} of {}:{}", done, all, figures);
+    progress("perplexity, window {} of {}:{}", done, total, figures);
   }
 
   void print_all() const {
@@ -173,12 +173,12 @@ std::vector<std::vector<cogen::token>> windows_of(const cogen::model& model, con
 
 void perplexity(const cogen::model& model, const settings& given) {
   const auto windows = windows_of(model, given);
-  comparison all(model, given);
+  comparison measured(model, given);
   for (std::size_t i = 0; i < windows.size(); ++i) {
-    all.read_window(windows[i]);
-    all.show_progress(i + 1, windows.size());
+    measured.read_window(windows[i]);
+    measured.show_progress(i + 1, windows.size());
   }
-  all.print_all();
+  measured.print_all();
 }
 
 void print_windows(const cogen::model& model, const settings& given) {

@@ -47,9 +47,9 @@ at::Tensor reader::forward(tokens ids, std::span<const int> outputs) {
 }
 
 at::Tensor reader::read(tokens ids) {
-  std::vector<int> all(ids.size());
-  std::iota(all.begin(), all.end(), 0);
-  return forward(ids, all);
+  std::vector<int> outputs(ids.size());
+  std::iota(outputs.begin(), outputs.end(), 0);
+  return forward(ids, outputs);
 }
 
 at::Tensor reader::skim(tokens ids) {
@@ -91,21 +91,21 @@ std::vector<std::unique_ptr<predictor>> predictors_of(const cogen::model& model,
                                                       const room& room, std::optional<int> threads) {
   constexpr std::string_view prefix = "logits:";
   const cogen::workspace shared(threads);
-  std::vector<std::unique_ptr<predictor>> all;
+  std::vector<std::unique_ptr<predictor>> predictors;
   for (const auto& name : kinds)
     if (name.starts_with(prefix))
-      all.push_back(std::make_unique<logits_file>(model, name, name.substr(prefix.size())));
+      predictors.push_back(std::make_unique<logits_file>(model, name, name.substr(prefix.size())));
     else
-      all.push_back(std::make_unique<reader>(model, name, room, shared));
-  return all;
+      predictors.push_back(std::make_unique<reader>(model, name, room, shared));
+  return predictors;
 }
 
 std::vector<std::unique_ptr<reader>> readers_of(const cogen::model& model, std::span<const std::string> kinds,
                                                 const room& room, std::optional<int> threads) {
   const cogen::workspace shared(threads);
-  std::vector<std::unique_ptr<reader>> all;
-  for (const auto& name : kinds) all.push_back(std::make_unique<reader>(model, name, room, shared));
-  return all;
+  std::vector<std::unique_ptr<reader>> readers;
+  for (const auto& name : kinds) readers.push_back(std::make_unique<reader>(model, name, room, shared));
+  return readers;
 }
 
 }  // namespace curves

@@ -32,46 +32,47 @@ std::string any_number(std::mt19937_64& random) {
 std::vector<fact> facts_of(const settings& given, int text, std::mt19937_64& random) {
   std::vector<std::string> shuffled(names.begin(), names.end());
   std::shuffle(shuffled.begin(), shuffled.end(), random);
-  std::vector<fact> all;
+  std::vector<fact> facts;
   for (int i = 0; i < given.facts; ++i) {
     const int place = text + i * (given.depths / given.facts);
-    all.push_back({shuffled[static_cast<std::size_t>(i)], any_number(random), (place + 0.5) / given.depths});
+    facts.push_back({shuffled[static_cast<std::size_t>(i)], any_number(random), (place + 0.5) / given.depths});
   }
-  return all;
+  return facts;
 }
 
 /// The planted numbers, and others where there are few, for an answer to be chosen from.
 std::vector<std::string> numbers_of(std::span<const fact> facts, std::mt19937_64& random) {
   constexpr std::size_t choices = 8;
-  std::vector<std::string> all;
-  for (const auto& each : facts) all.push_back(each.number);
-  while (all.size() < choices) all.push_back(any_number(random));
-  return all;
+  std::vector<std::string> numbers;
+  for (const auto& each : facts) numbers.push_back(each.number);
+  while (numbers.size() < choices) numbers.push_back(any_number(random));
+  return numbers;
 }
 
 std::string question(const fact& asked) { return fmt::format("\nThe secret number of {} is", asked.name); }
 std::string sentence(const fact& planted) { return fmt::format("{} {}.\n", question(planted), planted.number); }
 
-/// The next place from `at` on where a sentence ends.
-std::size_t after_sentence(const cogen::model& model, tokens text, std::size_t at) {
-  while (at < text.size() && model.tokenizer().token_bytes(text[at]).find('.') == std::string_view::npos) ++at;
-  return std::min(at + 1, text.size());
+/// The next place from `position` on where a sentence ends.
+std::size_t after_sentence(const cogen::model& model, tokens text, std::size_t position) {
+  while (position < text.size() && model.tokenizer().token_bytes(text[position]).find('.') == std::string_view::npos)
+    ++position;
+  return std::min(position + 1, text.size());
 }
 
 std::vector<cogen::token> planted(const cogen::model& model, tokens text, std::span<const fact> facts) {
-  std::vector<cogen::token> all;
-  std::size_t at = 0;
+  std::vector<cogen::token> result;
+  std::size_t copied = 0;
   for (const auto& each : facts) {
     const auto place =
         after_sentence(model, text, static_cast<std::size_t>(each.depth * static_cast<double>(text.size())));
-    all.insert(all.end(), text.begin() + static_cast<std::ptrdiff_t>(at),
-               text.begin() + static_cast<std::ptrdiff_t>(place));
+    result.insert(result.end(), text.begin() + static_cast<std::ptrdiff_t>(copied),
+                  text.begin() + static_cast<std::ptrdiff_t>(place));
     const auto tokens = model.tokenizer().encode(sentence(each));
-    all.insert(all.end(), tokens.begin(), tokens.end());
-    at = place;
+    result.insert(result.end(), tokens.begin(), tokens.end());
+    copied = place;
   }
-  all.insert(all.end(), text.begin() + static_cast<std::ptrdiff_t>(at), text.end());
-  return all;
+  result.insert(result.end(), text.begin() + static_cast<std::ptrdiff_t>(copied), text.end());
+  return result;
 }
 
 /// A kind that has read a text, and what it answers from there.
@@ -98,12 +99,12 @@ class witness {
 
   /// How unlikely this number is as the answer, in nats.
   double surprise(const fact& asked, const std::string& number) {
-    const auto before = encode(question(asked)), answer = encode(" " + number);
-    auto all = before;
-    all.insert(all.end(), answer.begin(), answer.end() - 1);
-    const auto seen = predict(reader_.read(all));
+    const auto prompt = encode(question(asked)), answer = encode(" " + number);
+    auto ids = prompt;
+    ids.insert(ids.end(), answer.begin(), answer.end() - 1);
+    const auto seen = predict(reader_.read(ids));
     double sum = 0;
-    for (std::size_t i = 0; i < answer.size(); ++i) sum += seen.surprise(before.size() - 1 + i, answer[i]);
+    for (std::size_t i = 0; i < answer.size(); ++i) sum += seen.surprise(prompt.size() - 1 + i, answer[i]);
     go_back();
     return sum;
   }
@@ -162,20 +163,20 @@ void retrieval(const cogen::model& model, const settings& given) {
   check_retrieval(given);
   constexpr int fact_tokens = 32;  // at least the tokens that one fact takes, and a question with its answer
   const int texts = given.trials * given.depths / given.facts, longest = given.lengths.back();
-  const auto all = tokens_of(model, given.text, static_cast<std::size_t>(longest) * static_cast<std::size_t>(texts));
+  const auto ids = tokens_of(model, given.text, static_cast<std::size_t>(longest) * static_cast<std::size_t>(texts));
   const auto readers = readers_of(model, given.kinds, {longest + fact_tokens, given.chunk}, given.threads);
   std::mt19937_64 random(given.seed);
   for (const int length : given.lengths)
     for (int i = 0; i < texts; ++i) {
       const auto filler =
-          tokens(all).subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(longest),
+          tokens(ids).subspan(static_cast<std::size_t>(i) * static_cast<std::size_t>(longest),
                               static_cast<std::size_t>(std::max(1, length - fact_tokens * given.facts)));
       const auto about = quiz_of(model, given, i % (given.depths / given.facts), filler, random);
-      for (const auto& each : readers) {
-        witness asked(model, *each, about.text);
+      for (const auto& source : readers) {
+        witness asked(model, *source, about.text);
         ask_all(asked, about,
-                {{"what", "retrieval"}, {"kind", each->kind_name()}, {"length", length}, {"facts", given.facts}});
-        each->clear();
+                {{"what", "retrieval"}, {"kind", source->kind_name()}, {"length", length}, {"facts", given.facts}});
+        source->clear();
       }
       progress("retrieval, {} tokens: text {} of {}", length, i + 1, texts);
     }

@@ -25,35 +25,35 @@ double prediction::surprise(std::size_t row, cogen::token id) const {
 }
 
 prediction predict(const at::Tensor& logits) {
-  prediction all{.logits = logits, .normalizer = {}, .best = {}};
+  prediction result{.logits = logits, .normalizer = {}, .best = {}};
   in_pieces(logits.size(0), [&](std::int64_t first, std::int64_t count) {
     const auto piece = logits.narrow(0, first, count);
     const auto [most, best] = piece.max(1, true);
     const auto sums = piece.sub(most).exp_().sum(1, false, at::kDouble);
     for (std::int64_t row = 0; row < count; ++row) {
-      all.normalizer.push_back(most.const_data_ptr<float>()[row] + std::log(sums.const_data_ptr<double>()[row]));
-      all.best.push_back(static_cast<cogen::token>(best.const_data_ptr<std::int64_t>()[row]));
+      result.normalizer.push_back(most.const_data_ptr<float>()[row] + std::log(sums.const_data_ptr<double>()[row]));
+      result.best.push_back(static_cast<cogen::token>(best.const_data_ptr<std::int64_t>()[row]));
     }
   });
-  return all;
+  return result;
 }
 
 // With p and q the softmax of a and b, log(p / q) = (a - b) - (log sum exp a - log sum exp b): differences of near
 // numbers are taken before anything is rounded.
 std::vector<double> divergence(const prediction& reference, const prediction& other) {
-  std::vector<double> all;
+  std::vector<double> values;
   in_pieces(reference.logits.size(0), [&](std::int64_t first, std::int64_t count) {
     const auto a = reference.logits.narrow(0, first, count), b = other.logits.narrow(0, first, count);
     const auto weights = a.sub(std::get<0>(a.max(1, true))).exp_();
     const auto sums = weights.sum(1, false, at::kDouble);
     const auto weighted = a.sub(b).mul_(weights).sum(1, false, at::kDouble);
     for (std::int64_t row = 0; row < count; ++row) {
-      const auto at = static_cast<std::size_t>(first + row);
-      all.push_back(weighted.const_data_ptr<double>()[row] / sums.const_data_ptr<double>()[row] -
-                    (reference.normalizer[at] - other.normalizer[at]));
+      const auto index = static_cast<std::size_t>(first + row);
+      values.push_back(weighted.const_data_ptr<double>()[row] / sums.const_data_ptr<double>()[row] -
+                       (reference.normalizer[index] - other.normalizer[index]));
     }
   });
-  return all;
+  return values;
 }
 
 }  // namespace curves

@@ -35,17 +35,17 @@ logits that another program has after each token of the windows: float32, [token
 )";
 
 std::vector<std::string> words(const std::string& text) {
-  std::vector<std::string> all;
+  std::vector<std::string> parts;
   std::stringstream stream(text);
-  for (std::string each; std::getline(stream, each, ',');) all.push_back(each);
-  return all;
+  for (std::string word; std::getline(stream, word, ',');) parts.push_back(word);
+  return parts;
 }
 
 std::vector<int> numbers(const std::string& text) {
-  std::vector<int> all;
-  for (const auto& each : words(text)) all.push_back(std::stoi(each));
-  std::sort(all.begin(), all.end());
-  return all;
+  std::vector<int> values;
+  for (const auto& each : words(text)) values.push_back(std::stoi(each));
+  std::sort(values.begin(), values.end());
+  return values;
 }
 
 void require(bool condition, std::string_view sentence) {
@@ -54,7 +54,7 @@ void require(bool condition, std::string_view sentence) {
 
 void check(const settings& given) {
   constexpr std::array known{"perplexity", "windows", "memory", "latency", "retrieval", "endless", "free"};
-  require(std::find(known.begin(), known.end(), given.what) != known.end(),
+  require(std::find(known.begin(), known.end(), given.measurement) != known.end(),
           "the first argument says what to measure: perplexity, windows, memory, latency, retrieval, endless or free");
   require(!given.text.empty(), "--text names the file to read");
   require(!given.kinds.empty(), "--kinds names at least one kind");
@@ -64,7 +64,7 @@ void check(const settings& given) {
                 given.trials, given.depths, given.facts, given.window, given.stride});
   require(least >= 1, "every number of tokens, blocks, steps, trials, depths, facts and buckets must be at least 1");
   require(given.stride < given.window, "--stride must be less than --window");
-  require(given.how == "keep" || given.how == "recompute", "--how is keep or recompute");
+  require(given.method == "keep" || given.method == "recompute", "--how is keep or recompute");
   require(given.temperature > 0, "--temperature must be above 0");
 }
 
@@ -83,7 +83,7 @@ std::optional<settings> parse(int argc, char** argv) {
   auto add = options.add_options();
   add("help", "show this and end");
   add("list-kinds", "name the kinds, one a line, and end");
-  add("what", po::value(&given.what)->default_value(""), "what to measure");
+  add("what", po::value(&given.measurement)->default_value(""), "what to measure");
   add("model", po::value(&given.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
   add("text", po::value(&given.text)->default_value(""), "the file to read, UTF-8");
   add("kinds", po::value(&kinds)->default_value("bf16"), "cache kinds, with commas between");
@@ -100,7 +100,7 @@ std::optional<settings> parse(int argc, char** argv) {
   add("depths", po::value(&given.depths)->default_value(4), "retrieval: places a fact may have");
   add("facts", po::value(&given.facts)->default_value(1), "retrieval: facts in one text; divides --depths");
   add("trials", po::value(&given.trials)->default_value(1), "retrieval: facts for each length and depth");
-  add("how", po::value(&given.how)->default_value("keep"), "endless: keep (one cache throughout) or recompute");
+  add("how", po::value(&given.method)->default_value("keep"), "endless: keep (one cache throughout) or recompute");
   add("window", po::value(&given.window)->default_value(1024), "endless, recompute: the most tokens seen");
   add("stride", po::value(&given.stride)->default_value(256), "endless, recompute: tokens judged from one window");
   add("temperature", po::value(&given.temperature)->default_value(1.0), "free: how boldly tokens are sampled");

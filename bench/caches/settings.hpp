@@ -9,7 +9,7 @@ namespace curves {
 
 /// What the command line says.
 struct settings {
-  std::string what;
+  std::string measurement;
   std::string model;
   std::string text;
   std::vector<std::string> kinds;
@@ -25,7 +25,7 @@ struct settings {
   int trials;
   int depths;
   int facts;
-  std::string how;
+  std::string method;
   int window;
   int stride;
   double temperature;

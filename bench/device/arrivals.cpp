@@ -60,18 +60,18 @@ waits waits_of(const std::vector<throughput::seconds>& arrivals, const std::vect
 
 }  // namespace
 
-void measure_arrivals(const std::shared_ptr<const model>& of, double rate, const settings& wanted) {
+void measure_arrivals(const std::shared_ptr<const model>& lm, double rate, const settings& wanted) {
   const auto [requests, context] = wanted.arriving;
-  auto by = make_engine(of, wanted.slots, context + wanted.new_tokens, wanted);
-  const auto vocabulary = of->config().vocabulary;
+  auto instance = make_engine(lm, wanted.slots, context + wanted.new_tokens, wanted);
+  const auto vocabulary = lm->config().vocabulary;
   auto job = throughput::together(1, context, wanted.new_tokens, wanted.new_tokens);
-  throughput::run(by, vocabulary, job);  // warms it up
+  throughput::run(instance, vocabulary, job);  // warms it up
   std::vector<waits> runs;
   for (int i = 0; i < wanted.repeat; ++i) {
     job.first = 1 + i * requests;
     job.arrivals = poisson(requests, rate, i);
     job.sampling = sampling_of(wanted, i);
-    runs.push_back(waits_of(job.arrivals, throughput::run(by, vocabulary, job), wanted.limits));
+    runs.push_back(waits_of(job.arrivals, throughput::run(instance, vocabulary, job), wanted.limits));
   }
   const auto shown = [&](double waits::*figure, int digits) {
     const auto [median, least, most] = over(runs, figure);

@@ -10,6 +10,6 @@ namespace cogen::bench {
 
 /// Has requests arrive as a Poisson process of `rate` a second, the same times for each rate but for its scale, and
 /// prints their waits and how many a second kept to the limits.
-void measure_arrivals(const std::shared_ptr<const model>& of, double rate, const settings& wanted);
+void measure_arrivals(const std::shared_ptr<const model>& lm, double rate, const settings& wanted);
 
 }  // namespace cogen::bench

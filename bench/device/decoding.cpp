@@ -48,11 +48,11 @@ struct seen {
   int turns = 0;                                // of swapping_clients
 };
 
-net::awaitable<void> read(const engine& running, token_stream stream, std::vector<time_point>& into,
+net::awaitable<void> read(const engine& running, token_stream stream, std::vector<time_point>& times,
                           std::int64_t& cache_bytes) {
   for (int pieces = 0; auto piece = co_await stream.async_next(); ++pieces) {
     if (pieces == 1) cache_bytes = std::max(cache_bytes, running.stats().cache_bytes);  // once: it is timed
-    into.insert(into.end(), piece->tokens.size(), std::chrono::steady_clock::now());
+    times.insert(times.end(), piece->tokens.size(), std::chrono::steady_clock::now());
   }
 }
 
@@ -67,11 +67,11 @@ net::awaitable<void> take_turns(std::vector<sequence>& swapping_clients, const i
   }
 }
 
-net::awaitable<void> arrive(engine& running, const cell& what, const settings& wanted, std::int64_t vocabulary,
+net::awaitable<void> arrive(engine& running, const cell& point, const settings& wanted, std::int64_t vocabulary,
                             std::vector<sequence>& swapping_clients) {
   for (int i = 0; i < wanted.swapping_clients; ++i) {
     swapping_clients.push_back(running.open());
-    co_await swapping_clients.back().async_forward(prompt(1000 + i, what.context, vocabulary));
+    co_await swapping_clients.back().async_forward(prompt(1000 + i, point.context, vocabulary));
   }
 }
 
@@ -79,52 +79,52 @@ void rethrow(const std::exception_ptr& error) {
   if (error) std::rethrow_exception(error);
 }
 
-seen run(engine& running, std::int64_t vocabulary, const cell& what, const settings& wanted) {
+seen run(engine& running, std::int64_t vocabulary, const cell& point, const settings& wanted) {
   std::vector<sequence> swapping_clients;
   net::io_context context;
-  net::co_spawn(context, arrive(running, what, wanted, vocabulary, swapping_clients), rethrow);
+  net::co_spawn(context, arrive(running, point, wanted, vocabulary, swapping_clients), rethrow);
   context.run();
   context.restart();
-  int streams = what.requests;
-  seen all{.tokens = std::vector<std::vector<time_point>>(static_cast<std::size_t>(what.requests))};
-  for (int i = 0; i < what.requests; ++i) {
-    cogen::request request{.prompt = prompt(wanted.apart ? i : 0, what.context, vocabulary),
+  int streams = point.requests;
+  seen result{.tokens = std::vector<std::vector<time_point>>(static_cast<std::size_t>(point.requests))};
+  for (int i = 0; i < point.requests; ++i) {
+    cogen::request request{.prompt = prompt(wanted.apart ? i : 0, point.context, vocabulary),
                            .max_tokens = wanted.new_tokens,
                            .sampling = sampling_of(wanted, i),
                            .ignore_eos = true,
                            .max_buffered_tokens = wanted.new_tokens};
-    auto& tokens = all.tokens[static_cast<std::size_t>(i)];
-    net::co_spawn(context, read(running, running.generate(std::move(request)), tokens, all.cache_bytes),
+    auto& tokens = result.tokens[static_cast<std::size_t>(i)];
+    net::co_spawn(context, read(running, running.generate(std::move(request)), tokens, result.cache_bytes),
                   [&streams](const std::exception_ptr& error) {
                     --streams;
                     rethrow(error);
                   });
   }
-  if (!swapping_clients.empty()) net::co_spawn(context, take_turns(swapping_clients, streams, all.turns), rethrow);
+  if (!swapping_clients.empty()) net::co_spawn(context, take_turns(swapping_clients, streams, result.turns), rethrow);
   if (!wanted.beside.empty())
-    net::co_spawn(context, run_extra(running, wanted.beside, what.context + wanted.new_tokens, vocabulary, streams),
+    net::co_spawn(context, run_extra(running, wanted.beside, point.context + wanted.new_tokens, vocabulary, streams),
                   rethrow);
   context.run();
-  return all;
+  return result;
 }
 
-std::int64_t token_bytes(const model& of) {
+std::int64_t token_bytes(const model& lm) {
   std::int64_t bytes = 0;
-  for (const auto& layer : of.kv_cache_specs()) bytes += std::int64_t{2} * 2 * layer.kv_heads * layer.head_dim;
+  for (const auto& layer : lm.kv_cache_specs()) bytes += std::int64_t{2} * 2 * layer.kv_heads * layer.head_dim;
   return bytes;
 }
 
 /// By one query, in the middle of what is generated.
-double seen_tokens(const cell& what, const settings& wanted) {
-  const double held = what.context + wanted.new_tokens / 2.0;
+double seen_tokens(const cell& point, const settings& wanted) {
+  const double held = point.context + wanted.new_tokens / 2.0;
   const auto& sinks = wanted.engine.kv.sinks;
   return sinks ? std::min<double>(held, sinks->sinks + sinks->window) : held;
 }
 
 /// A cache like the engine's, on the device even if the engine's is offloaded.
-cache::device_options cache_of(const nn::device_model& model, const cell& what, const settings& wanted) {
-  auto layout = nn::device_layout(model, {.slots = what.requests,
-                                          .max_sequence_length = what.context + wanted.new_tokens,
+cache::device_options cache_of(const nn::device_model& model, const cell& point, const settings& wanted) {
+  auto layout = nn::device_layout(model, {.slots = point.requests,
+                                          .max_sequence_length = point.context + wanted.new_tokens,
                                           .kv_quantization = wanted.engine.kv.quantization,
                                           .sinks = wanted.engine.kv.sinks});
   layout.type = wanted.engine.kv.dtype ? cache::tensor_type(*wanted.engine.kv.dtype) : model.network->type();
@@ -132,25 +132,25 @@ cache::device_options cache_of(const nn::device_model& model, const cell& what, 
 }
 
 /// Seconds of a decode step without an engine: what the device takes for it when the host asks for nothing else.
-double step_alone(const model& of, const cell& what, const settings& wanted) {
-  const auto& where = of.on_device()->backend;
-  const auto& network = of.on_device()->network;
+double step_alone(const model& lm, const cell& point, const settings& wanted) {
+  const auto& where = lm.on_device()->backend;
+  const auto& network = lm.on_device()->network;
   const auto operators =
       wanted.engine.batch_invariant ? where->make_batch_invariant_operators() : where->make_operators();
   const auto stream = where->make_stream();
   double took = 0;
   stream->run_on_stream([&] {
-    const auto layout = cache_of(*of.on_device(), what, wanted);
+    const auto layout = cache_of(*lm.on_device(), point, wanted);
     const cache::device_cache memory(network->kv_cache_specs(), layout);
     const auto like = at::TensorOptions(network->device());
-    const auto scratch = network->make_scratch(what.requests, layout.sinks.has_value());
-    const auto logits = at::empty({what.requests, of.config().vocabulary}, like.dtype(at::kFloat));
-    const auto last = at::ones({what.requests}, like.dtype(at::kInt));
-    const auto position = static_cast<std::int64_t>(what.context) + wanted.new_tokens / 2;
-    const device::step_rows rows{.ids = at::ones({what.requests}, like.dtype(at::kInt)),
-                                 .slots = at::arange(what.requests, like.dtype(at::kInt)),
-                                 .positions = at::full({what.requests}, position, like.dtype(at::kInt)),
-                                 .single = what.requests};
+    const auto scratch = network->make_scratch(point.requests, layout.sinks.has_value());
+    const auto logits = at::empty({point.requests, lm.config().vocabulary}, like.dtype(at::kFloat));
+    const auto last = at::ones({point.requests}, like.dtype(at::kInt));
+    const auto position = static_cast<std::int64_t>(point.context) + wanted.new_tokens / 2;
+    const device::step_rows rows{.ids = at::ones({point.requests}, like.dtype(at::kInt)),
+                                 .slots = at::arange(point.requests, like.dtype(at::kInt)),
+                                 .positions = at::full({point.requests}, position, like.dtype(at::kInt)),
+                                 .single = point.requests};
     const auto step = [&] {
       network->score(*operators, network->forward(*operators, rows, last, {}, {memory}, scratch), logits);
     };
@@ -168,29 +168,29 @@ double step_alone(const model& of, const cell& what, const settings& wanted) {
   return took;
 }
 
-measurement measure(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted) {
+measurement measure(const std::shared_ptr<const model>& lm, const cell& point, const settings& wanted) {
   auto running =
-      make_engine(of, what.requests + (wanted.swapping_clients > 0 ? 1 : 0) + (wanted.beside.empty() ? 0 : 1),
-                  std::max(wanted.max_length, what.context + wanted.new_tokens), wanted);
+      make_engine(lm, point.requests + (wanted.swapping_clients > 0 ? 1 : 0) + (wanted.beside.empty() ? 0 : 1),
+                  std::max(wanted.max_length, point.context + wanted.new_tokens), wanted);
   measurement result;
   const auto begin = std::chrono::steady_clock::now();
-  const auto all = run(running, of->config().vocabulary, what, wanted);
-  result.turns = all.turns;
-  result.cache = static_cast<double>(all.cache_bytes) / 1e9;
+  const auto observed = run(running, lm->config().vocabulary, point, wanted);
+  result.turns = observed.turns;
+  result.cache = static_cast<double>(observed.cache_bytes) / 1e9;
   std::vector<double> first;
   time_point all_begun = begin, first_end = time_point::max();
-  for (const auto& each : all.tokens) {
+  for (const auto& each : observed.tokens) {
     first.push_back(seconds(each.front() - begin).count());
     all_begun = std::max(all_begun, each.front());
     first_end = std::min(first_end, each.back());
   }
   double decoded = 0;
-  for (const auto& each : all.tokens)
+  for (const auto& each : observed.tokens)
     decoded += static_cast<double>(
         std::ranges::count_if(each, [&](auto time) { return time > all_begun && time <= first_end; }));
   result.decode = decoded / std::max(1e-9, seconds(first_end - all_begun).count());
   const auto read =
-      static_cast<double>(running.stats().tokens) - static_cast<double>(what.requests) * wanted.new_tokens;
+      static_cast<double>(running.stats().tokens) - static_cast<double>(point.requests) * wanted.new_tokens;
   result.prefill = read / std::max(1e-9, seconds(all_begun - begin).count());
   result.first_token = quantile(first, 0.5);
   return result;
@@ -198,15 +198,15 @@ measurement measure(const std::shared_ptr<const model>& of, const cell& what, co
 
 }  // namespace
 
-void measure_decoding(const std::shared_ptr<const model>& of, const cell& what, const settings& wanted,
+void measure_decoding(const std::shared_ptr<const model>& lm, const cell& point, const settings& wanted,
                       double bandwidth) {
   std::vector<measurement> runs;
-  for (int i = 0; i < wanted.repeat; ++i) runs.push_back(measure(of, what, wanted));
-  const double alone = step_alone(*of, what, wanted);  // after the engines: both caches would not fit
+  for (int i = 0; i < wanted.repeat; ++i) runs.push_back(measure(lm, point, wanted));
+  const double alone = step_alone(*lm, point, wanted);  // after the engines: both caches would not fit
   const auto decode = over(runs, &measurement::decode), first = over(runs, &measurement::first_token);
-  const double steps = decode.median / what.requests;
-  const double step_bytes = static_cast<double>(of->weight_bytes()) +
-                            static_cast<double>(token_bytes(*of)) * what.requests * seen_tokens(what, wanted);
+  const double steps = decode.median / point.requests;
+  const double step_bytes = static_cast<double>(lm->weight_bytes()) +
+                            static_cast<double>(token_bytes(*lm)) * point.requests * seen_tokens(point, wanted);
   const double share = steps * step_bytes / bandwidth;
   const double prefill = over(runs, &measurement::prefill).median, cache = over(runs, &measurement::cache).median;
   if (wanted.json)
@@ -215,13 +215,13 @@ void measure_decoding(const std::shared_ptr<const model>& of, const cell& what, 
         "\"decode_tokens_per_second_range\": [{:.1f}, {:.1f}], \"steps_per_second\": {:.2f}, \"step_ms\": {:.3f}, "
         "\"step_alone_ms\": {:.3f}, \"share_of_bandwidth\": {:.3f}, \"prefill_tokens_per_second\": {:.0f}, "
         "\"first_token_ms\": {:.2f}, \"cache_gb\": {:.4f}, \"turns\": {}}}\n",
-        what.requests, what.context, wanted.beside, decode.median, decode.least, decode.most, steps, 1000 / steps,
+        point.requests, point.context, wanted.beside, decode.median, decode.least, decode.most, steps, 1000 / steps,
         1000 * alone, share, prefill, first.median * 1000, cache, over(runs, &measurement::turns).median);
   else
     fmt::print(
         "{:>8}  {:>7}  {:>10.1f} ({:.1f}-{:.1f})  {:>7.2f}  {:>8.2f}  {:>15.1f} %  {:>13.0f}  {:>14.1f}  {:>8.3f}\n",
-        what.requests, what.context, decode.median, decode.least, decode.most, 1000 / steps, 1000 * alone, 100 * share,
-        prefill, first.median * 1000, cache);
+        point.requests, point.context, decode.median, decode.least, decode.most, 1000 / steps, 1000 * alone,
+        100 * share, prefill, first.median * 1000, cache);
   std::fflush(stdout);
 }
 

@@ -19,14 +19,14 @@ namespace {
 using seconds = std::chrono::duration<double>;
 
 /// The shortest of five runs of `work`, which enqueues; of a single one where the host itself computes.
-double shortest(const device::backend& where, device::stream& on, const std::function<void()>& work) {
+double shortest(const device::backend& where, device::stream& queue, const std::function<void()>& work) {
   work();
   double least = 1e300;
   for (int i = 0; i < (where.device().is_cpu() ? 1 : 5); ++i) {
-    on.wait();
+    queue.wait();
     const auto begin = std::chrono::steady_clock::now();
     work();
-    on.wait();
+    queue.wait();
     least = std::min(least, seconds(std::chrono::steady_clock::now() - begin).count());
   }
   return least;
@@ -40,10 +40,10 @@ double copy_bandwidth(const device::backend& where) {
   const auto stream = where.make_stream();
   double took = 0;
   stream->run_on_stream([&] {
-    const auto from = at::empty({size}, at::TensorOptions(where.device()).dtype(at::kByte)).fill_(1);
-    auto to = at::empty_like(from);
+    const auto source = at::empty({size}, at::TensorOptions(where.device()).dtype(at::kByte)).fill_(1);
+    auto target = at::empty_like(source);
     took = shortest(where, *stream, [&] {
-      for (int i = 0; i < copies; ++i) to.copy_(from, true);
+      for (int i = 0; i < copies; ++i) target.copy_(source, true);
     });
   });
   return 2.0 * copies * static_cast<double>(size) / took;
@@ -66,9 +66,9 @@ double product_rate(const device::backend& where) {
   return 2.0 * products * side * side * side / took;
 }
 
-std::optional<double> prompt_operations(const model& of, int prompts, int tokens) {
+std::optional<double> prompt_operations(const model& lm, int prompts, int tokens) {
   constexpr std::array<std::string_view, 4> families{"llama", "mistral", "qwen2", "qwen3"};
-  const auto& config = of.config();
+  const auto& config = lm.config();
   if (std::ranges::find(families, config.family) == families.end()) return std::nullopt;
   const auto queries = static_cast<double>(config.heads * config.head_dim);
   const auto keys_and_values = static_cast<double>(2 * config.kv_heads * config.head_dim);

@@ -16,6 +16,6 @@ double product_rate(const device::backend& where);
 
 /// Multiplications and additions that reading `prompts` prompts of `tokens` each takes: of the layers' matrices,
 /// attention to earlier tokens, and the last token's logits. None for models whose layers are not those of Llama.
-std::optional<double> prompt_operations(const model& of, int prompts, int tokens);
+std::optional<double> prompt_operations(const model& lm, int prompts, int tokens);
 
 }  // namespace cogen::bench

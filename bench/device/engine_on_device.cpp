@@ -14,11 +14,11 @@ constexpr std::int64_t swap_bytes = std::int64_t{64} << 30;
 
 }  // namespace
 
-engine make_engine(const std::shared_ptr<const model>& of, int slots, int max_sequence_length, const settings& wanted) {
+engine make_engine(const std::shared_ptr<const model>& lm, int slots, int max_sequence_length, const settings& wanted) {
   auto options = wanted.engine;
   options.batching.slots = slots;
   options.limits.max_sequence_length = max_sequence_length;
-  auto parts = detail::make_parts(of, options, {.recorded = !wanted.eager, .overlapped = !wanted.in_turn});
+  auto parts = detail::make_parts(lm, options, {.recorded = !wanted.eager, .overlapped = !wanted.in_turn});
   parts.limits.swap_bytes = swap_bytes;
   return engine(std::move(parts), options);
 }

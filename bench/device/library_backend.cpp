@@ -33,37 +33,37 @@ class library_operators final : public device::tensor_operators {
 
   device::quantized_rows pack(const device::quantized_rows& rows) override { return own_->pack(rows); }
 
-  void embed(const device::embedding& from, const device::step_rows& rows, const at::Tensor& last,
+  void embed(const device::embedding& embeddings, const device::step_rows& rows, const at::Tensor& last,
              const at::Tensor& x) override {
     const auto sampled = at::index_select(last, 0, rows.slots.clamp_min(0));
-    x.copy_(at::index_select(from.table.weights, 0, at::where(rows.ids < 0, sampled, rows.ids)));
+    x.copy_(at::index_select(embeddings.table.weights, 0, at::where(rows.ids < 0, sampled, rows.ids)));
   }
 
-  void norm_linear(const device::norm_input& input, const device::norm& before, const device::projection& by,
+  void norm_linear(const device::norm_input& input, const device::norm& pre_norm, const device::projection& linear,
                    const at::Tensor& y) override {
     auto out = y;
     if (y.scalar_type() == at::kFloat)
-      at::mm_out(out, normed(input.x, before, by), by.weights.t(), at::kFloat);
+      at::mm_out(out, normed(input.x, pre_norm, linear), linear.weights.t(), at::kFloat);
     else
-      out.copy_(multiplied(normed(input.x, before, by), by));
+      out.copy_(multiplied(normed(input.x, pre_norm, linear), linear));
   }
 
-  void norm_activated(const device::norm_input& input, const device::norm& before, const device::projection& by,
+  void norm_activated(const device::norm_input& input, const device::norm& pre_norm, const device::projection& linear,
                       const parts::activation&, const at::Tensor& y) override {
-    const auto both = multiplied(normed(input.x, before, by), by);
+    const auto both = multiplied(normed(input.x, pre_norm, linear), linear);
     const auto width = y.size(1);
     y.copy_(at::silu(both.narrow(1, 0, width)) * both.narrow(1, width, width));
   }
 
-  bool linear_add(const at::Tensor& y, const device::projection& by, const device::residual&,
-                  const device::norm_input& into) override {
-    into.x.add_(multiplied(y, by));
+  bool linear_add(const at::Tensor& y, const device::projection& linear, const device::residual&,
+                  const device::norm_input& output) override {
+    output.x.add_(multiplied(y, linear));
     return false;
   }
 
-  void score(const at::Tensor& x, const device::norm& before, const device::head& by,
+  void score(const at::Tensor& x, const device::norm& pre_norm, const device::head& lm_head,
              const at::Tensor& logits) override {
-    norm_linear(x, before, by.product, logits);
+    norm_linear(x, pre_norm, lm_head.product, logits);
   }
 
   /// Of caches that keep every token, and positions whose angles are looked up.
@@ -89,10 +89,10 @@ class library_operators final : public device::tensor_operators {
               const cache::device_layer& layer, const at::Tensor& out) override {
     if (!rows.prompts.empty()) return own_->attend(numbers, shape, rows, layer, out);
     const auto width = layer.keys.stride(1);
-    const auto in_one_row = [&](const at::Tensor& of) {
+    const auto in_one_row = [&](const at::Tensor& tensor) {
       const auto left =
-          static_cast<std::int64_t>(of.storage().nbytes()) / of.element_size() - layer.values.storage_offset();
-      return of.as_strided({left / width, shape.kv_heads, shape.head_dim}, {width, shape.head_dim, 1});
+          static_cast<std::int64_t>(tensor.storage().nbytes()) / tensor.element_size() - layer.values.storage_offset();
+      return tensor.as_strided({left / width, shape.kv_heads, shape.head_dim}, {width, shape.head_dim, 1});
     };
     const auto queries =
         numbers.qkv.narrow(1, 0, shape.heads * shape.head_dim).unflatten(1, {shape.heads, shape.head_dim});
@@ -107,25 +107,26 @@ class library_operators final : public device::tensor_operators {
     out.copy_(attended.flatten(1));
   }
 
-  void scan(const at::Tensor& x_and_gate, const device::selective_scan& by, const device::step_rows& rows,
+  void scan(const at::Tensor& x_and_gate, const device::selective_scan& mamba, const device::step_rows& rows,
             const cache::device_layer& layer, const at::Tensor& out) override {
-    own_->scan(x_and_gate, by, rows, layer, out);
+    own_->scan(x_and_gate, mamba, rows, layer, out);
   }
 
-  void sample(const at::Tensor& logits, const device::step_sampling& how, const at::Tensor& last,
+  void sample(const at::Tensor& logits, const device::step_sampling& sampling, const at::Tensor& last,
               const device::step_samples& samples) override {
-    own_->sample(logits, how, last, samples);
+    own_->sample(logits, sampling, last, samples);
   }
 
  private:
   bool multiplies_groups(const at::Tensor&) const override { return false; }
 
-  static at::Tensor normed(const at::Tensor& x, const device::norm& by, const device::projection& next) {
-    return at::rms_norm(x, {x.size(1)}, by.weight.to(at::kFloat), by.epsilon).to(next.weights.scalar_type());
+  static at::Tensor normed(const at::Tensor& x, const device::norm& pre_norm, const device::projection& next) {
+    return at::rms_norm(x, {x.size(1)}, pre_norm.weight.to(at::kFloat), pre_norm.epsilon)
+        .to(next.weights.scalar_type());
   }
 
-  static at::Tensor multiplied(const at::Tensor& x, const device::projection& by) {
-    return by.bias.defined() ? at::addmm(by.bias, x, by.weights.t()) : at::mm(x, by.weights.t());
+  static at::Tensor multiplied(const at::Tensor& x, const device::projection& linear) {
+    return linear.bias.defined() ? at::addmm(linear.bias, x, linear.weights.t()) : at::mm(x, linear.weights.t());
   }
 
   const std::unique_ptr<device::operators> own_;
@@ -133,29 +134,29 @@ class library_operators final : public device::tensor_operators {
 
 class library_backend final : public device::backend {
  public:
-  explicit library_backend(std::shared_ptr<const device::backend> of) : of_(std::move(of)) {}
+  explicit library_backend(std::shared_ptr<const device::backend> base) : base_(std::move(base)) {}
 
-  at::Device device() const override { return of_->device(); }
-  std::string description() const override { return of_->description() + ", LibTorch's operators"; }
-  std::unique_ptr<device::stream> make_stream() const override { return of_->make_stream(); }
+  at::Device device() const override { return base_->device(); }
+  std::string description() const override { return base_->description() + ", LibTorch's operators"; }
+  std::unique_ptr<device::stream> make_stream() const override { return base_->make_stream(); }
   std::unique_ptr<device::operators> make_operators() const override {
-    return std::make_unique<library_operators>(of_->make_operators());
+    return std::make_unique<library_operators>(base_->make_operators());
   }
-  at::Tensor make_host(std::int64_t bytes) const override { return of_->make_host(bytes); }
-  std::int64_t free_bytes() const override { return of_->free_bytes(); }
-  void allocate(const std::function<void()>& work) const override { of_->allocate(work); }
-  std::int64_t max_vocabulary() const override { return of_->max_vocabulary(); }
-  void synchronize() const override { of_->synchronize(); }
-  device::prompt_attention_counts prompt_attention() const override { return of_->prompt_attention(); }
+  at::Tensor make_host(std::int64_t bytes) const override { return base_->make_host(bytes); }
+  std::int64_t free_bytes() const override { return base_->free_bytes(); }
+  void allocate(const std::function<void()>& work) const override { base_->allocate(work); }
+  std::int64_t max_vocabulary() const override { return base_->max_vocabulary(); }
+  void synchronize() const override { base_->synchronize(); }
+  device::prompt_attention_counts prompt_attention() const override { return base_->prompt_attention(); }
 
  private:
-  const std::shared_ptr<const device::backend> of_;
+  const std::shared_ptr<const device::backend> base_;
 };
 
 }  // namespace
 
-std::shared_ptr<const device::backend> with_library_operators(std::shared_ptr<const device::backend> of) {
-  return std::make_shared<const library_backend>(std::move(of));
+std::shared_ptr<const device::backend> with_library_operators(std::shared_ptr<const device::backend> base) {
+  return std::make_shared<const library_backend>(std::move(base));
 }
 
 }  // namespace cogen::bench

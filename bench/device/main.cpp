@@ -28,28 +28,28 @@ void head(const settings& wanted, const char* columns) {
 }
 
 /// Where what `measure` takes does not fit the device, says so instead.
-void unless_it_does_not_fit(const settings& wanted, const cell& what, const std::function<void()>& measure) try {
+void unless_it_does_not_fit(const settings& wanted, const cell& point, const std::function<void()>& measure) try {
   measure();
 } catch (const std::invalid_argument& error) {
   if (wanted.json)
-    fmt::print("{{\"requests\": {}, \"context\": {}, \"why_not\": \"{}\"}}\n", what.requests, what.context,
+    fmt::print("{{\"requests\": {}, \"context\": {}, \"why_not\": \"{}\"}}\n", point.requests, point.context,
                error.what());
   else
-    fmt::print("{:>8}  {:>7}  {}\n", what.requests, what.context, error.what());
+    fmt::print("{:>8}  {:>7}  {}\n", point.requests, point.context, error.what());
   std::fflush(stdout);
 }
 
-void describe(const settings& wanted, const device::backend& where, const model& of, double bandwidth, double products,
+void describe(const settings& wanted, const device::backend& where, const model& lm, double bandwidth, double products,
               double load_seconds) {
   if (wanted.json)
     fmt::print(
         "{{\"device\": \"{}\", \"copy_gb_per_second\": {:.0f}, \"product_tflops\": {:.3g}, "
         "\"weight_bytes\": {}, \"load_seconds\": {:.2f}}}\n",
-        where.description(), bandwidth / 1e9, products / 1e12, of.weight_bytes(), load_seconds);
+        where.description(), bandwidth / 1e9, products / 1e12, lm.weight_bytes(), load_seconds);
   else
     fmt::print("{}, copies {:.0f} GB/s, multiplies {:.3g} TFLOP/s; {} of {:.2f} GB\n", where.description(),
                bandwidth / 1e9, products / 1e12, wanted.model.empty() ? wanted.shape : wanted.model,
-               static_cast<double>(of.weight_bytes()) / 1e9);
+               static_cast<double>(lm.weight_bytes()) / 1e9);
   std::fflush(stdout);
 }
 
@@ -58,27 +58,27 @@ void run(const settings& wanted) {
   if (wanted.library) where = with_library_operators(where);
   const double bandwidth = copy_bandwidth(*where), products = product_rate(*where);
   const auto begin = std::chrono::steady_clock::now();
-  const auto of = wanted.model.empty()
+  const auto lm = wanted.model.empty()
                       ? random_model(where, wanted.shape, wanted.weights)
                       : load_model(wanted.model, {.device = wanted.device, .device_weights = wanted.weights});
-  describe(wanted, *where, *of, bandwidth, products, seconds(std::chrono::steady_clock::now() - begin).count());
+  describe(wanted, *where, *lm, bandwidth, products, seconds(std::chrono::steady_clock::now() - begin).count());
   if (!wanted.prompts.empty())
     head(wanted, " prompts   tokens  tokens/s (range)  first token ms (range)  new engine ms  utilization  by cuDNN");
   for (const auto& each : wanted.prompts)
-    unless_it_does_not_fit(wanted, each, [&] { measure_prompts(of, each, wanted, products); });
+    unless_it_does_not_fit(wanted, each, [&] { measure_prompts(lm, each, wanted, products); });
   if (!wanted.cells.empty())
     head(wanted,
          "requests  context  decode tok/s (range)  step ms  alone ms  share of bandwidth  prefill tok/s  first token "
          "ms  cache GB");
   for (const auto& each : wanted.cells)
-    unless_it_does_not_fit(wanted, each, [&] { measure_decoding(of, each, wanted, bandwidth); });
+    unless_it_does_not_fit(wanted, each, [&] { measure_decoding(lm, each, wanted, bandwidth); });
   if (!wanted.arrival_rates.empty())
     head(wanted,
          "arrivals/s            first token ms          first token 99 %                  gap ms"
          "                  gap 99 %                  tokens/s             goodput/s");
   for (const double rate : wanted.arrival_rates)
-    unless_it_does_not_fit(wanted, wanted.arriving, [&] { measure_arrivals(of, rate, wanted); });
-  for (const auto& why : of->on_device()->backend->prompt_attention().refusals)
+    unless_it_does_not_fit(wanted, wanted.arriving, [&] { measure_arrivals(lm, rate, wanted); });
+  for (const auto& why : lm->on_device()->backend->prompt_attention().refusals)
     fmt::print(stderr, "device: cuDNN has no plan: {}\n", why);
 }
 

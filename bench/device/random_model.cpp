@@ -28,21 +28,21 @@ constexpr std::array shapes{
     shape{"8b", 128256, 4096, 32, 32, 8, 128, 14336, 131072, false},  // Llama-3.1-8B
 };
 
-load::model_config config_of(const shape& of) {
+load::model_config config_of(const shape& sizes) {
   load::model_config config;
   config.family = "llama";
-  config.vocabulary = of.vocabulary;
-  config.hidden = of.hidden;
-  config.layers = of.layers;
-  config.heads = of.heads;
-  config.kv_heads = of.kv_heads;
-  config.head_dim = of.head_dim;
-  config.intermediate = of.intermediate;
-  config.max_positions = of.positions;
+  config.vocabulary = sizes.vocabulary;
+  config.hidden = sizes.hidden;
+  config.layers = sizes.layers;
+  config.heads = sizes.heads;
+  config.kv_heads = sizes.kv_heads;
+  config.head_dim = sizes.head_dim;
+  config.intermediate = sizes.intermediate;
+  config.max_positions = sizes.positions;
   config.rms_norm_eps = 1e-5;
-  config.tie_embeddings = of.tied;
+  config.tie_embeddings = sizes.tied;
   config.rope.theta = 500000;
-  config.rope.rotary_dim = of.head_dim;
+  config.rope.rotary_dim = sizes.head_dim;
   return config;
 }
 
@@ -63,7 +63,7 @@ std::shared_ptr<const model> random_model(std::shared_ptr<const device::backend>
   auto config = config_of(*found);
   const auto packer = where->make_operators();
   device::random_weights weights(at::TensorOptions(where->device()).dtype(at::kBFloat16), 0.02,
-                                 {.bits = bits, .on = packer.get()});
+                                 {.bits = bits, .ops = packer.get()});
   auto network = nn::make_device_decoder(
       models::family_named("llama")(load::config_fields::from_json("{}", "random"), config), config, weights);
   nn::device_model on_device{std::move(where), std::move(network)};

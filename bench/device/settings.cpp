@@ -4,7 +4,6 @@
 #include "extra_request.hpp"
 #include "random_model.hpp"
 
-#include <cogen/cache/transfer.hpp>
 #include <cogen/metrics.hpp>
 
 #include <boost/program_options.hpp>
@@ -35,36 +34,37 @@ struct written {
 };
 
 std::vector<std::string> between_commas(const std::string& text) {
-  std::vector<std::string> all;
+  std::vector<std::string> parts;
   std::stringstream stream(text);
-  for (std::string each; std::getline(stream, each, ',');) all.push_back(each);
-  return all;
+  for (std::string part; std::getline(stream, part, ',');) parts.push_back(part);
+  return parts;
 }
 
 /// "8x1024,64x8192"
 std::vector<cell> cells(const std::string& text) {
-  std::vector<cell> all;
+  std::vector<cell> result;
   for (const auto& each : between_commas(text)) {
-    cell one{};
-    char by = 0;
+    cell entry{};
+    char separator = 0;
     std::stringstream parts(each);
-    if (!(parts >> one.requests >> by >> one.context) || by != 'x' || one.requests < 1 || one.context < 1)
+    if (!(parts >> entry.requests >> separator >> entry.context) || separator != 'x' || entry.requests < 1 ||
+        entry.context < 1)
       throw std::invalid_argument(fmt::format("\"{}\" is not a cell; each is REQUESTSxTOKENS, as 8x1024", each));
-    all.push_back(one);
+    result.push_back(entry);
   }
-  return all;
+  return result;
 }
 
 std::vector<double> rates(const std::string& text) {
-  std::vector<double> all;
+  std::vector<double> result;
   for (const auto& each : between_commas(text)) {
     std::stringstream number(each);
     double rate = 0;
     if (!(number >> rate) || !number.eof() || rate <= 0)
       throw std::invalid_argument(fmt::format("--arrivals holds \"{}\"; each is above 0, in requests a second", each));
-    all.push_back(rate);
+    result.push_back(rate);
   }
-  return all;
+  return result;
 }
 
 device_weights weights_named(const std::string& name) {
@@ -147,7 +147,7 @@ engine_options engine_of(const written& words) {
     options.kv.sinks = cache::sink_window{.sinks = sinks_of_a_window, .window = words.window - sinks_of_a_window};
   options.batch_invariant = words.batch_invariant;
   if (words.fp8) options.kv.dtype = cache::scalar::fp8;
-  if (words.kv_offload) options.kv.offload = std::make_shared<cache::immediate_transfer>();
+  if (words.kv_offload) options.kv.offload = true;
   if (!words.trace.empty()) options.events = std::make_shared<chrome_trace>(words.trace);
   return options;
 }

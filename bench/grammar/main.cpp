@@ -85,8 +85,8 @@ class bench {
   }
 
  private:
-  static void print(const char* what, const char* unit, std::vector<double>& values) {
-    std::printf("%-8s median %9.1f  99%% %9.1f  worst %9.1f %s\n", what, quantile(values, 0.5), quantile(values, 0.99),
+  static void print(const char* label, const char* unit, std::vector<double>& values) {
+    std::printf("%-8s median %9.1f  99%% %9.1f  worst %9.1f %s\n", label, quantile(values, 0.5), quantile(values, 0.99),
                 quantile(values, 1), unit);
   }
 
@@ -123,13 +123,13 @@ class bench {
 
 int run(const std::vector<std::string>& files, std::size_t slowest) {
   const std::shared_ptr<const cogen::text::tokenizer> tokens = tokenizer_of_model(COGEN_DEFAULT_MODEL);
-  bench all(tokens);
+  bench benchmark(tokens);
   for (const auto& name : files) {
     std::ifstream file(name);
     if (!file) throw std::runtime_error(name + " cannot be read");
-    for (std::string line; std::getline(file, line);) all.run(cogen::json::parse(line, name));
+    for (std::string line; std::getline(file, line);) benchmark.run(cogen::json::parse(line, name));
   }
-  all.report(slowest);
+  benchmark.report(slowest);
   return 0;
 }
 

@@ -22,23 +22,23 @@ struct settings {
   std::string model;
   std::string only;
   int requests;
-  effort how;
+  effort amount;
   std::optional<int> threads;
   bool json;
 };
 
-workload without_model(std::string name, int tokens, cogen::sampling_params how) {
-  return {std::move(name), {1, 4, 16, 64, 256}, std::move(how), [scores = some_scores(tokens)](int requests) {
+workload without_model(std::string name, int tokens, cogen::sampling_params sampling) {
+  return {std::move(name), {1, 4, 16, 64, 256}, std::move(sampling), [scores = some_scores(tokens)](int requests) {
             return no_model(scores, requests);
           }};
 }
 
 /// Sixteen requests beside others that nothing happens to.
 workload beside_idle(int idle) {
-  auto made = without_model("idle" + std::to_string(idle), 64, {});
-  made.requests = {16};
-  made.idle = idle;
-  return made;
+  auto load = without_model("idle" + std::to_string(idle), 64, {});
+  load.requests = {16};
+  load.idle = idle;
+  return load;
 }
 
 workload with_model(const settings& wanted) {
@@ -52,8 +52,8 @@ workload with_model(const settings& wanted) {
 
 double microseconds(double nanoseconds) { return nanoseconds / 1000; }
 
-void print(const workload& what, const measurement& one, bool json) {
-  const auto& [engine, launch, readers] = one.each;
+void print(const workload& load, const measurement& result, bool json) {
+  const auto& [engine, launch, readers] = result.parts;
   const char* shown =
       "{:<8} {:>8}  {:>9.2f} {:>9.0f} {:>6.1f}  {:>9.2f} {:>10.0f}  {:>9.2f} {:>9.0f} {:>6.1f}  {:>9.2f}  {:>9.2f}\n";
   const char* object =
@@ -61,45 +61,45 @@ void print(const workload& what, const measurement& one, bool json) {
       "\"engine_allocations\": {:.2f}, \"launch_us\": {:.3f}, \"launch_instructions\": {:.0f}, \"readers_us\": {:.3f}, "
       "\"readers_instructions\": {:.0f}, \"readers_allocations\": {:.2f}, \"own_thread_us\": {:.3f}, "
       "\"reading_thread_us\": {:.3f}}}\n";
-  fmt::print(fmt::runtime(json ? object : shown), what.name, one.requests, microseconds(engine.nanoseconds),
+  fmt::print(fmt::runtime(json ? object : shown), load.name, result.requests, microseconds(engine.nanoseconds),
              engine.instructions, engine.allocations, microseconds(launch.nanoseconds), launch.instructions,
-             microseconds(readers.nanoseconds), readers.instructions, readers.allocations, microseconds(one.own_thread),
-             microseconds(one.processor));
+             microseconds(readers.nanoseconds), readers.instructions, readers.allocations,
+             microseconds(result.own_thread), microseconds(result.processor));
   std::fflush(stdout);
 }
 
-void print_fit(const workload& what, const std::vector<measurement>& all, bool json) {
+void print_fit(const workload& load, const std::vector<measurement>& results, bool json) {
   const auto fit = [&](auto value) {
     std::vector<std::pair<double, double>> points;
-    for (const auto& each : all) points.emplace_back(each.requests, value(each));
+    for (const auto& each : results) points.emplace_back(each.requests, value(each));
     return fitted(points);
   };
-  const auto of = [&](part which, double cost::*member) {
-    return fit([=](const measurement& each) { return each.each[static_cast<std::size_t>(which)].*member; });
+  const auto fit_of = [&](part which, double cost::*member) {
+    return fit([=](const measurement& entry) { return entry.parts[static_cast<std::size_t>(which)].*member; });
   };
   const char* shown = "{:<8} {:>8}: {} {:.2f} + {:.3f} us a request, {:.0f} + {:.0f} instructions\n";
   const char* object =
       "{{\"workload\": \"{}\", \"fit\": \"{}\", \"part\": \"{}\", \"us\": {:.3f}, \"us_a_request\": {:.4f}, "
       "\"instructions\": {:.0f}, \"instructions_a_request\": {:.1f}}}\n";
   for (const auto& [which, name] : {std::pair(part::engine, "engine"), std::pair(part::readers, "readers")}) {
-    const auto time = of(which, &cost::nanoseconds);
-    const auto count = of(which, &cost::instructions);
-    fmt::print(fmt::runtime(json ? object : shown), what.name, "a step", name, microseconds(time.first),
-               microseconds(time.each), count.first, count.each);
+    const auto time = fit_of(which, &cost::nanoseconds);
+    const auto count = fit_of(which, &cost::instructions);
+    fmt::print(fmt::runtime(json ? object : shown), load.name, "a step", name, microseconds(time.first),
+               microseconds(time.slope), count.first, count.slope);
   }
-  const auto own = fit([](const measurement& each) { return each.own_thread; });
-  fmt::print(fmt::runtime(json ? object : shown), what.name, "a step", "own thread", microseconds(own.first),
-             microseconds(own.each), 0.0, 0.0);
+  const auto own = fit([](const measurement& entry) { return entry.own_thread; });
+  fmt::print(fmt::runtime(json ? object : shown), load.name, "a step", "own thread", microseconds(own.first),
+             microseconds(own.slope), 0.0, 0.0);
 }
 
-void run(const workload& what, const settings& wanted, meter& with) {
-  std::vector<measurement> all;
-  for (const int requests : what.requests) {
+void run(const workload& load, const settings& wanted, meter& with) {
+  std::vector<measurement> results;
+  for (const int requests : load.requests) {
     if (wanted.requests != 0 && wanted.requests != requests) continue;
-    all.push_back(measure(what, requests, wanted.how, with));
-    print(what, all.back(), wanted.json);
+    results.push_back(measure(load, requests, wanted.amount, with));
+    print(load, results.back(), wanted.json);
   }
-  if (all.size() > 1) print_fit(what, all, wanted.json);
+  if (results.size() > 1) print_fit(load, results, wanted.json);
 }
 
 void run(const settings& wanted) {
@@ -135,8 +135,8 @@ std::optional<settings> parse(int argc, char** argv) {
   add("help", "show this and end");
   add("only", po::value(&wanted.only), "small, greedy, sampled, idle or model");
   add("requests", po::value(&wanted.requests)->default_value(0), "only this number of them; 0: each");
-  add("steps", po::value(&wanted.how.steps)->default_value(128), "of one round, and of one before the first");
-  add("rounds", po::value(&wanted.how.rounds)->default_value(9), "whose median is printed");
+  add("steps", po::value(&wanted.amount.steps)->default_value(128), "of one round, and of one before the first");
+  add("rounds", po::value(&wanted.amount.rounds)->default_value(9), "whose median is printed");
   add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
   add("threads", po::value<int>()->notifier([&](int threads) { wanted.threads = threads; }),
       "that the model computes with; all if not given");
@@ -145,7 +145,7 @@ std::optional<settings> parse(int argc, char** argv) {
   po::store(po::parse_command_line(argc, argv, options), given);
   po::notify(given);
   if (given.contains("help")) return std::cout << options, std::nullopt;
-  if (wanted.how.steps < 1 || wanted.how.rounds < 1)
+  if (wanted.amount.steps < 1 || wanted.amount.rounds < 1)
     throw std::invalid_argument("--steps and --rounds must be at least 1");
   return wanted;
 }

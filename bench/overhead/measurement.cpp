@@ -58,16 +58,16 @@ void rethrow(const std::exception_ptr& error) {
 std::vector<cogen::token> prompt(int request) { return {1 + request / 32, 1 + request % 32}; }
 
 /// Streams that generate one token, and then wait for a reader.
-std::vector<cogen::token_stream> idle_streams(cogen::engine& engine, const workload& what, int requests) {
+std::vector<cogen::token_stream> idle_streams(cogen::engine& engine, const workload& load, int requests) {
   std::vector<cogen::token_stream> streams;
-  for (int i = requests; i < requests + what.idle; ++i)
+  for (int i = requests; i < requests + load.idle; ++i)
     streams.push_back(engine.generate({.prompt = prompt(i), .ignore_eos = true, .max_buffered_tokens = 1}));
   return streams;
 }
 
-void spawn(cogen::engine& engine, net::io_context& context, const workload& what, int requests, reading& state) {
+void spawn(cogen::engine& engine, net::io_context& context, const workload& load, int requests, reading& state) {
   for (int i = 0; i < requests; ++i) {
-    cogen::request request{.prompt = prompt(i), .sampling = what.how, .ignore_eos = true};
+    cogen::request request{.prompt = prompt(i), .sampling = load.sampling, .ignore_eos = true};
     net::co_spawn(context, read(engine.generate(std::move(request)), state), rethrow);
   }
 }
@@ -83,9 +83,9 @@ costs middle_of(const std::vector<costs>& rounds) {
   costs middle;
   for (std::size_t i = 0; i < middle.size(); ++i)
     for (auto member : {&cost::nanoseconds, &cost::allocations, &cost::instructions}) {
-      std::vector<double> all;
-      for (const auto& each : rounds) all.push_back(each[i].*member);
-      middle[i].*member = median(all);
+      std::vector<double> values;
+      for (const auto& each : rounds) values.push_back(each[i].*member);
+      middle[i].*member = median(values);
     }
   return middle;
 }
@@ -93,34 +93,34 @@ costs middle_of(const std::vector<costs>& rounds) {
 /// Everything on this thread, and so the same work each time.
 class external_stepping {
  public:
-  external_stepping(const workload& what, int requests, int steps_before, meter& with)
-      : name_(what.name),
+  external_stepping(const workload& load, int requests, int steps_before, meter& with)
+      : name_(load.name),
         requests_(requests),
         with_(with),
-        engine_(make(what), options(requests + what.idle, true)),
-        idle_(idle_streams(engine_, what, requests)) {
-    spawn(engine_, context_, what, requests, state_);
+        engine_(make(load), options(requests + load.idle, true)),
+        idle_(idle_streams(engine_, load, requests)) {
+    spawn(engine_, context_, load, requests, state_);
     run(steps_before);
     with_.take("before " + name_);
   }
 
   costs round(int steps) {
-    costs all;
+    costs result;
     const auto rows = engine_.stats().rows;
-    for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t i = 0; i < result.size(); ++i) {
       with_.count(measured_parts[i]);
       run(steps);
-      all[i] = with_.take(name_ + ", " + std::to_string(requests_) + " requests, part " + std::to_string(i))[i];
+      result[i] = with_.take(name_ + ", " + std::to_string(requests_) + " requests, part " + std::to_string(i))[i];
       with_.count(std::nullopt);
     }
-    if (engine_.stats().rows - rows != all.size() * static_cast<std::uint64_t>(steps) * requests_)
+    if (engine_.stats().rows - rows != result.size() * static_cast<std::uint64_t>(steps) * requests_)
       throw std::runtime_error(name_ + ": not every request was in every step");
-    return all;
+    return result;
   }
 
  private:
-  cogen::engine_parts make(const workload& what) {
-    auto parts = what.make(static_cast<int>(requests_) + what.idle);
+  cogen::engine_parts make(const workload& load) {
+    auto parts = load.make(static_cast<int>(requests_) + load.idle);
     parts.runner = std::make_unique<timed_runner>(std::move(parts.runner), with_, [](const auto&) {});
     return parts;
   }
@@ -154,20 +154,20 @@ double processor_seconds() {
 /// The engine has its own thread.
 class beside {
  public:
-  beside(const workload& what, int requests, const effort& how) : how_(how), engine_(make(what, requests)) {
-    spawn(engine_, context_, what, requests, state_);
+  beside(const workload& load, int requests, const effort& amount) : amount_(amount), engine_(make(load, requests)) {
+    spawn(engine_, context_, load, requests, state_);
   }
 
-  void run(measurement& into) {
+  void run(measurement& output) {
     const double begin = processor_seconds();
     context_.run();
-    into.processor = 1e9 * (processor_seconds() - begin) / steps_;
-    into.own_thread = between_;
+    output.processor = 1e9 * (processor_seconds() - begin) / steps_;
+    output.own_thread = between_;
   }
 
  private:
-  cogen::engine make(const workload& what, int requests) {
-    auto parts = what.make(requests);
+  cogen::engine make(const workload& load, int requests) {
+    auto parts = load.make(requests);
     auto ready = [this](const cogen::step& step) { this->ready(step); };
     parts.runner = std::make_unique<timed_runner>(std::move(parts.runner), with_, std::move(ready));
     return cogen::engine(std::move(parts), options(requests, false));
@@ -179,14 +179,14 @@ class beside {
     for (const auto& row : step.rows) expected_ += row.wanted == cogen::scheduler::output::sample;
     with_.end_step();
     with_.enter(part::launch);
-    if (++steps_ == how_.steps) with_.take({});
-    if (steps_ == how_.steps * (how_.rounds + 1)) {
+    if (++steps_ == amount_.steps) with_.take({});
+    if (steps_ == amount_.steps * (amount_.rounds + 1)) {
       between_ = with_.take({})[0].nanoseconds;
       state_.over = true;
     }
   }
 
-  const effort how_;
+  const effort amount_;
   reading state_;
   meter with_;
   std::int64_t expected_ = 0;
@@ -198,31 +198,31 @@ class beside {
 
 }  // namespace
 
-measurement measure(const workload& what, int requests, const effort& how, meter& with) {
-  measurement result{.requests = requests, .each = {}, .own_thread = 0, .processor = 0};
+measurement measure(const workload& load, int requests, const effort& amount, meter& with) {
+  measurement result{.requests = requests, .parts = {}, .own_thread = 0, .processor = 0};
   {
-    external_stepping running(what, requests, how.steps, with);
+    external_stepping running(load, requests, amount.steps, with);
     std::vector<costs> rounds;
-    for (int i = 0; i < how.rounds; ++i) rounds.push_back(running.round(how.steps));
-    result.each = middle_of(rounds);
+    for (int i = 0; i < amount.rounds; ++i) rounds.push_back(running.round(amount.steps));
+    result.parts = middle_of(rounds);
   }
-  if (with.slows_down() || what.idle > 0) return result;
-  beside running(what, requests, how);
+  if (with.slows_down() || load.idle > 0) return result;
+  beside running(load, requests, amount);
   running.run(result);
   return result;
 }
 
 line fitted(const std::vector<std::pair<double, double>>& points) {
   double weight = 0, x = 0, y = 0, xx = 0, xy = 0;
-  for (const auto& [at, value] : points) {
+  for (const auto& [requests, value] : points) {
     if (value <= 0) return {};
     const double w = 1 / (value * value);
-    weight += w, x += w * at, y += w * value, xx += w * at * at, xy += w * at * value;
+    weight += w, x += w * requests, y += w * value, xx += w * requests * requests, xy += w * requests * value;
   }
   const double divisor = weight * xx - x * x;
   if (divisor == 0) return {};
-  const double each = (weight * xy - x * y) / divisor;
-  return {(y - each * x) / weight, each};
+  const double slope = (weight * xy - x * y) / divisor;
+  return {(y - slope * x) / weight, slope};
 }
 
 }  // namespace overhead

@@ -39,10 +39,10 @@ void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std
 
 namespace overhead {
 
-double median(std::vector<double> all) {
-  if (all.empty()) return 0;
-  std::ranges::sort(all);
-  return all[all.size() / 2];
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::ranges::sort(values);
+  return values[values.size() / 2];
 }
 
 meter::meter() : within_callgrind_(RUNNING_ON_VALGRIND) {}

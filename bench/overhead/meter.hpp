@@ -21,7 +21,7 @@ enum class part : std::uint8_t {
 
 constexpr std::array measured_parts{part::engine, part::launch, part::readers};
 
-double median(std::vector<double> all);
+double median(std::vector<double> values);
 
 /// What a part of a step has cost: the median time, and the mean of what is counted.
 struct cost {

@@ -66,7 +66,7 @@ cogen::engine_parts real_model(const std::shared_ptr<const cogen::model>& model,
   const auto slots = std::make_shared<cogen::detail::cpu_slots>(model->make_cache(kept));
   parts.limits.usage = slots->kv.footprint_terms();
   parts.runner = std::make_unique<cogen::detail::model_runner>(
-      model, slots, "", cogen::detail::swap_room{.by = std::make_shared<cogen::cache::immediate_transfer>()},
+      model, slots, "", cogen::detail::swap_room{.transfer = std::make_shared<cogen::cache::immediate_transfer>()},
       cogen::workspace(threads));
   parts.tokenizer = {model, &model->tokenizer()};
   return parts;

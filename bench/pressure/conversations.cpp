@@ -19,7 +19,7 @@ class counting_transfer final : public cogen::cache::transfer {
  public:
   void start(std::vector<cogen::cache::byte_copy> copies, callback done) override {
     std::int64_t bytes = 0;
-    for (const auto& each : copies) bytes += static_cast<std::int64_t>(each.to.size());
+    for (const auto& each : copies) bytes += static_cast<std::int64_t>(each.target.size());
     const auto begin = std::chrono::steady_clock::now();
     copying_.start(std::move(copies), [this, bytes, begin, done = std::move(done)](std::exception_ptr error) {
       ++jobs;
@@ -119,23 +119,24 @@ measurement converse_within(const model_pointer& model, const settings& wanted, 
   return result;
 }
 
-const measurement& middle(std::vector<measurement>& all) {
-  const auto at = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
-  std::nth_element(all.begin(), at, all.end(), [](const auto& a, const auto& b) { return a.wall < b.wall; });
-  return *at;
+const measurement& middle(std::vector<measurement>& runs) {
+  const auto position = runs.begin() + static_cast<std::ptrdiff_t>(runs.size() / 2);
+  std::nth_element(runs.begin(), position, runs.end(), [](const auto& a, const auto& b) { return a.wall < b.wall; });
+  return *position;
 }
 
-void print_conversations(std::string_view name, std::vector<measurement> all, const settings& wanted) {
-  const auto times = walls(all);
-  const auto& one = middle(all);
-  const auto swapped_in = one.jobs - static_cast<std::int64_t>(one.stats.swapped_out);
+void print_conversations(std::string_view name, std::vector<measurement> runs, const settings& wanted) {
+  const auto times = walls(runs);
+  const auto& sample = middle(runs);
+  const auto swapped_in = sample.jobs - static_cast<std::int64_t>(sample.stats.swapped_out);
   fmt::print(
       "{:<22} {:>6.2f} ({:.2f} to {:.2f})  {:>6.2f}  {:>6.1f}  {:>7.2f}  {:>5.2f}  {:>6}  {:>7}  {:>8}  {:>9.1f}  "
       "{:>8.2f}\n",
-      name, one.wall, times.front(), times.back(), one.cpu, wanted.answers() / one.wall, one.in_a_turn / one.wall,
-      static_cast<double>(one.stats.rows) / static_cast<double>(one.stats.steps), one.stats.tokens, one.stats.preempted,
-      fmt::format("{}/{}", one.stats.swapped_out, swapped_in), static_cast<double>(one.moved) / (1 << 20),
-      one.jobs == 0 ? 0 : one.transfer_seconds * 1000 / static_cast<double>(one.jobs));
+      name, sample.wall, times.front(), times.back(), sample.cpu, wanted.answers() / sample.wall,
+      sample.in_a_turn / sample.wall, static_cast<double>(sample.stats.rows) / static_cast<double>(sample.stats.steps),
+      sample.stats.tokens, sample.stats.preempted, fmt::format("{}/{}", sample.stats.swapped_out, swapped_in),
+      static_cast<double>(sample.moved) / (1 << 20),
+      sample.jobs == 0 ? 0 : sample.transfer_seconds * 1000 / static_cast<double>(sample.jobs));
 }
 
 }  // namespace
@@ -148,9 +149,9 @@ void run_conversations(const model_pointer& model, const settings& wanted) {
       wanted.conversations, wanted.turns, wanted.said, wanted.answered, wanted.think_ms, wanted.room, wanted.length(),
       static_cast<double>(alone.bytes) / (1 << 20), wanted.idle_timeout_ms);
   const auto within = [&](memory given) { return [&, given] { return converse_within(model, wanted, alone, given); }; };
-  const auto all =
+  const auto results =
       by_turns(wanted, {within(memory::for_all), within(memory::for_few), within(memory::for_few_without_swapping)});
-  const auto &roomy = all[0], &pressed = all[1], &again = all[2];
+  const auto &roomy = results[0], &pressed = results[1], &again = results[2];
   fmt::print(
       "memory for              wall s (spread)        CPU s   tok/s  at once  batch  tokens   preempted  out/back  MiB "
       "moved  "

@@ -17,9 +17,9 @@ constexpr int may_come_to = 512;
 std::vector<int> ends(const settings& wanted) {
   std::minstd_rand random(7);
   std::uniform_int_distribution<int> length(8, 2 * wanted.stream_tokens);
-  std::vector<int> all;
-  for (int i = 0; i < wanted.conversations; ++i) all.push_back(length(random));
-  return all;
+  std::vector<int> lengths;
+  for (int i = 0; i < wanted.conversations; ++i) lengths.push_back(length(random));
+  return lengths;
 }
 
 net::awaitable<void> read(cogen::engine& engine, std::int64_t vocabulary, int number, int count, tokens& said) {
@@ -60,9 +60,9 @@ measurement read_within(const model_pointer& model, const settings& wanted, cons
   return result;
 }
 
-void print_lengths(std::string_view name, const std::vector<measurement>& all, int answered) {
-  const auto times = walls(all);
-  const auto& stats = all.front().stats;
+void print_lengths(std::string_view name, const std::vector<measurement>& runs, int answered) {
+  const auto times = walls(runs);
+  const auto& stats = runs.front().stats;
   fmt::print("{:<22} {:>6.2f} ({:.2f} to {:.2f})  {:>6.1f}  {:>5.2f}  {:>4}  {:>6}\n", name, median(times),
              times.front(), times.back(), answered / median(times),
              static_cast<double>(stats.rows) / static_cast<double>(stats.steps), stats.peak_rows, stats.preempted);
@@ -84,11 +84,11 @@ void run_lengths(const model_pointer& model, const settings& wanted) {
   const auto within = [&](bool grow) {
     return [&, grow] { return read_within(model, wanted, lengths, alone, bytes, grow); };
   };
-  const auto all = by_turns(wanted, {within(false), within(true)});
+  const auto results = by_turns(wanted, {within(false), within(true)});
   fmt::print("memory set aside        wall s (spread)       tok/s  batch  most  preempted\n");
-  print_lengths("for the whole length", all[0], answered);
-  print_lengths("as they grow", all[1], answered);
-  print_ratio("what growing gains", all[0], all[1], "");
+  print_lengths("for the whole length", results[0], answered);
+  print_lengths("as they grow", results[1], answered);
+  print_ratio("what growing gains", results[0], results[1], "");
   fmt::print("Every request says what it says alone.\n\n");
   std::fflush(stdout);
 }

@@ -12,10 +12,10 @@ namespace {
 double cpu_seconds() {
   rusage used{};
   getrusage(RUSAGE_SELF, &used);
-  const auto of = [](const timeval& time) {
+  const auto seconds_of = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };
-  return of(used.ru_utime) + of(used.ru_stime);
+  return seconds_of(used.ru_utime) + seconds_of(used.ru_stime);
 }
 
 }  // namespace
@@ -38,8 +38,8 @@ void rethrow(std::exception_ptr error) {
   if (error) std::rethrow_exception(error);
 }
 
-void check_same(const tokens& seen, const tokens& alone, std::string_view what, std::size_t number) {
-  if (seen != alone) throw std::runtime_error(fmt::format("{} {} says something else than alone", what, number));
+void check_same(const tokens& seen, const tokens& alone, std::string_view subject, std::size_t number) {
+  if (seen != alone) throw std::runtime_error(fmt::format("{} {} says something else than alone", subject, number));
 }
 
 cogen::engine_options base(const settings& wanted, int slots, int max_sequence_length) {
@@ -53,18 +53,18 @@ cogen::engine_options base(const settings& wanted, int slots, int max_sequence_l
 
 std::vector<std::vector<measurement>> by_turns(const settings& wanted,
                                                const std::vector<std::function<measurement()>>& kinds) {
-  std::vector<std::vector<measurement>> all(kinds.size());
+  std::vector<std::vector<measurement>> results(kinds.size());
   for (int round = 0; round < wanted.rounds; ++round)
     for (std::size_t i = 0; i < kinds.size(); ++i) {
       const std::size_t kind = round % 2 == 0 ? i : kinds.size() - 1 - i;
-      all[kind].push_back(kinds[kind]());
+      results[kind].push_back(kinds[kind]());
     }
-  return all;
+  return results;
 }
 
-std::vector<double> walls(const std::vector<measurement>& all) {
+std::vector<double> walls(const std::vector<measurement>& runs) {
   std::vector<double> values;
-  for (const auto& each : all) values.push_back(each.wall);
+  for (const auto& each : runs) values.push_back(each.wall);
   std::sort(values.begin(), values.end());
   return values;
 }

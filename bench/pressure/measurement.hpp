@@ -38,7 +38,7 @@ measurement timed(const cogen::engine& engine, const std::function<void()>& run)
 cogen::engine_options base(const settings& wanted, int slots, int max_sequence_length);
 tokens some_tokens(int seed, int count, std::int64_t vocabulary);
 void rethrow(std::exception_ptr error);
-void check_same(const tokens& seen, const tokens& alone, std::string_view what, std::size_t number);
+void check_same(const tokens& seen, const tokens& alone, std::string_view subject, std::size_t number);
 
 /// Runs each kind, `wanted.rounds` times round by round, every other round backwards, so that neither what troubles the
 /// machine for longer than a round nor a place in the order is one kind's alone. By kind.
@@ -46,7 +46,7 @@ std::vector<std::vector<measurement>> by_turns(const settings& wanted,
                                                const std::vector<std::function<measurement()>>& kinds);
 
 /// Wall times, the shortest first.
-std::vector<double> walls(const std::vector<measurement>& all);
+std::vector<double> walls(const std::vector<measurement>& runs);
 double median(const std::vector<double>& sorted);
 
 /// The median of the ratios of each round.

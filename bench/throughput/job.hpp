@@ -32,6 +32,6 @@ job together(int requests, int prompt_tokens, int new_tokens, int max_buffered_t
 using observation = std::vector<seconds>;
 
 /// Runs all requests of the job, and ends with the last token of the last one.
-std::vector<observation> run(cogen::engine& engine, std::int64_t vocabulary, const job& what);
+std::vector<observation> run(cogen::engine& engine, std::int64_t vocabulary, const job& work);
 
 }  // namespace throughput

@@ -59,10 +59,10 @@ measurement measure(const std::shared_ptr<const cogen::model>& model, int reques
           static_cast<double>(stats.rows) / static_cast<double>(stats.steps)};
 }
 
-measurement median(std::vector<measurement> all) {
-  std::sort(all.begin(), all.end(),
+measurement median(std::vector<measurement> runs) {
+  std::sort(runs.begin(), runs.end(),
             [](const auto& a, const auto& b) { return a.decode_tokens_per_second < b.decode_tokens_per_second; });
-  return all[all.size() / 2];
+  return runs[runs.size() / 2];
 }
 
 double peak_memory_mib() {
@@ -71,18 +71,18 @@ double peak_memory_mib() {
   return static_cast<double>(used.ru_maxrss) / 1024;
 }
 
-void print(const measurement& one, const cogen::model& model, bool json) {
+void print(const measurement& result, const cogen::model& model, bool json) {
   if (json)
     fmt::print(
         "{{\"requests\": {}, \"decode_tokens_per_second\": {:.1f}, \"prefill_tokens_per_second\": {:.1f}, "
         "\"tokens_per_second\": {:.1f}, \"time_to_first_token_ms\": {:.1f}, \"mean_batch\": {:.2f}, "
         "\"peak_memory_mib\": {:.0f}, \"bytes_per_step\": {}, \"weight_type\": \"{}\"}}\n",
-        one.requests, one.decode_tokens_per_second, one.prefill_tokens_per_second, one.tokens_per_second,
-        one.time_to_first_token_ms, one.mean_batch, peak_memory_mib(), model.weight_bytes(), model.weight_type());
+        result.requests, result.decode_tokens_per_second, result.prefill_tokens_per_second, result.tokens_per_second,
+        result.time_to_first_token_ms, result.mean_batch, peak_memory_mib(), model.weight_bytes(), model.weight_type());
   else
-    fmt::print("{:>8}  {:>12.1f}  {:>13.1f}  {:>11.1f}  {:>16.1f}  {:>10.2f}  {:>8.0f}\n", one.requests,
-               one.decode_tokens_per_second, one.prefill_tokens_per_second, one.tokens_per_second,
-               one.time_to_first_token_ms, one.mean_batch, peak_memory_mib());
+    fmt::print("{:>8}  {:>12.1f}  {:>13.1f}  {:>11.1f}  {:>16.1f}  {:>10.2f}  {:>8.0f}\n", result.requests,
+               result.decode_tokens_per_second, result.prefill_tokens_per_second, result.tokens_per_second,
+               result.time_to_first_token_ms, result.mean_batch, peak_memory_mib());
   std::fflush(stdout);
 }
 
@@ -122,10 +122,10 @@ void compare_numbers_of_requests(const settings& wanted) {
   if (!wanted.json && model->rank() == 0)
     fmt::print("requests  decode tok/s  prefill tok/s  whole tok/s  first token (ms)  mean batch  peak MiB\n");
   for (const int requests : wanted.requests) {
-    std::vector<measurement> all;
-    for (int i = 1; i < wanted.repeat; ++i) all.push_back(measure(model, requests, wanted, ""));
-    all.push_back(measure(model, requests, wanted, wanted.trace));
-    if (model->rank() == 0) print(median(std::move(all)), *model, wanted.json);
+    std::vector<measurement> runs;
+    for (int i = 1; i < wanted.repeat; ++i) runs.push_back(measure(model, requests, wanted, ""));
+    runs.push_back(measure(model, requests, wanted, wanted.trace));
+    if (model->rank() == 0) print(median(std::move(runs)), *model, wanted.json);
   }
 }
 

@@ -27,7 +27,7 @@ job parsed(const std::string& line, const settings& wanted) {
   std::stringstream stream(line);
   job found{0, 0, 0, 0, wanted.max_buffered_tokens, wanted.prefix_caching, {}};
   stream >> found.first >> found.slots >> found.prompt_tokens >> found.new_tokens;
-  for (double each; stream >> each;) found.arrivals.emplace_back(each);
+  for (double arrival; stream >> arrival;) found.arrivals.emplace_back(arrival);
   if (found.first < 0 || found.slots < 1 || found.prompt_tokens < 1 || found.new_tokens < 1 || found.arrivals.empty() ||
       !stream.eof())
     throw std::invalid_argument(fmt::format("\"{}\" is not FIRST SLOTS PROMPT_TOKENS NEW_TOKENS ARRIVAL...", line));
@@ -43,11 +43,11 @@ class served_engine {
   served_engine(std::shared_ptr<const cogen::model> model, cogen::engine_options options)
       : model_(std::move(model)), options_(std::move(options)) {}
 
-  cogen::engine& made_for(const job& what) {
-    const int length = what.prompt_tokens + std::max(what.new_tokens, spare);
-    if (!engine_ || options_.batching.slots != what.slots || options_.limits.max_sequence_length != length) {
+  cogen::engine& made_for(const job& work) {
+    const int length = work.prompt_tokens + std::max(work.new_tokens, spare);
+    if (!engine_ || options_.batching.slots != work.slots || options_.limits.max_sequence_length != length) {
       engine_.reset();
-      options_.batching.slots = what.slots;
+      options_.batching.slots = work.slots;
       options_.limits.max_sequence_length = length;
       engine_.emplace(model_, options_);
     }
@@ -85,8 +85,8 @@ void serve(const settings& wanted) {
                                                                                                       : "float32",
       model->weight_bytes(), model->weight_bytes());
   for (std::string line; std::getline(std::cin, line);) {
-    const auto what = parsed(line, wanted);
-    say("{{\"times\": {}}}", listed(run(engine.made_for(what), model->config().vocabulary, what)));
+    const auto work = parsed(line, wanted);
+    say("{{\"times\": {}}}", listed(run(engine.made_for(work), model->config().vocabulary, work)));
   }
 }
 

@@ -14,15 +14,15 @@ namespace {
 namespace po = boost::program_options;
 
 std::vector<int> numbers(const std::string& text) {
-  std::vector<int> all;
+  std::vector<int> values;
   std::stringstream stream(text);
-  for (std::string each; std::getline(stream, each, ',');) {
-    const int value = std::stoi(each);
+  for (std::string part; std::getline(stream, part, ',');) {
+    const int value = std::stoi(part);
     if (value < 1 || value > 4096)
       throw std::invalid_argument(fmt::format("--requests holds {}; each must be between 1 and 4096", value));
-    all.push_back(value);
+    values.push_back(value);
   }
-  return all;
+  return values;
 }
 
 cogen::compute_type compute_type_named(const std::string& name) {

@@ -39,8 +39,8 @@ std::uint64_t tenant_of(const http::request& request, std::span<const std::strin
   if (keys.empty()) return 0;
   const auto key = key_in(request);
   const std::string* found = nullptr;
-  for (const auto& each : keys)
-    if (equal_in_constant_time(key, each)) found = &each;
+  for (const auto& candidate : keys)
+    if (equal_in_constant_time(key, candidate)) found = &candidate;
   if (!found) throw api::error(401, "authentication_error", "Invalid API Key", "", "invalid_api_key");
   return number_of(*found);
 }

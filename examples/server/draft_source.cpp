@@ -19,10 +19,10 @@ cogen::engine_options beside(cogen::engine_options options) {
 
 }  // namespace
 
-draft_source::draft_source(const speculation_options& how, const cogen::load_options& loading,
+draft_source::draft_source(const speculation_options& settings, const cogen::load_options& loading,
                            cogen::engine_options options, const cogen::engine& target)
-    : max_draft_tokens_(how.max_draft_tokens), is_shared_(how.kind != drafter_kind::suffix_tree) {
-  switch (how.kind) {
+    : max_draft_tokens_(settings.max_draft_tokens), is_shared_(settings.kind != drafter_kind::suffix_tree) {
+  switch (settings.kind) {
     case drafter_kind::prompt_lookup:
       shared_ = cogen::prompt_lookup();
       break;
@@ -30,7 +30,7 @@ draft_source::draft_source(const speculation_options& how, const cogen::load_opt
       shared_ = cogen::mtp();
       break;
     case drafter_kind::model:
-      engine_ = std::make_unique<cogen::engine>(cogen::load_model(how.model, loading), beside(std::move(options)));
+      engine_ = std::make_unique<cogen::engine>(cogen::load_model(settings.model, loading), beside(std::move(options)));
       shared_ = cogen::draft_model(*engine_);
       static_cast<void>(shared_->begin({target.tokenizer(), target.vocabulary()}));  // throws if they do not match
       break;
@@ -42,12 +42,12 @@ draft_source::draft_source(const speculation_options& how, const cogen::load_opt
 draft_source::draft_source(std::shared_ptr<cogen::drafter> shared, int max_draft_tokens)
     : max_draft_tokens_(max_draft_tokens), shared_(std::move(shared)), is_shared_(true) {}
 
-cogen::speculative_options draft_source::for_request(const cogen::request& of, std::optional<int> most) {
+cogen::speculative_options draft_source::for_request(const cogen::request& request, std::optional<int> most) {
   const int drafts = most.value_or(max_draft_tokens_);
   if (drafts == 0) return {};
-  if (!is_shared_ && of.cache_salt) return {.drafter = salted_, .max_draft_tokens = drafts};
+  if (!is_shared_ && request.cache_salt) return {.drafter = salted_, .max_draft_tokens = drafts};
   const std::lock_guard lock(mutex_);
-  auto& own = is_shared_ ? shared_ : by_tenant_[of.tenant];
+  auto& own = is_shared_ ? shared_ : by_tenant_[request.tenant];
   if (!own) own = cogen::suffix_tree();
   return {.drafter = own, .max_draft_tokens = drafts};
 }

@@ -19,7 +19,7 @@ class draft_source {
  public:
   /// Loads the model that drafts, if it is one. Throws what load_model() and the engine's constructor throw, and
   /// std::invalid_argument if it has other tokens than `target`.
-  draft_source(const speculation_options& how, const cogen::load_options& loading, cogen::engine_options options,
+  draft_source(const speculation_options& settings, const cogen::load_options& loading, cogen::engine_options options,
                const cogen::engine& target);
 
   /// One drafter for all requests.
@@ -27,7 +27,7 @@ class draft_source {
 
   /// Any thread. `most` draft tokens in a step instead of as many as the options say; 0: none. What a request with a
   /// cache salt was told is not learned.
-  cogen::speculative_options for_request(const cogen::request& of, std::optional<int> most);
+  cogen::speculative_options for_request(const cogen::request& request, std::optional<int> most);
 
  private:
   int max_draft_tokens_;

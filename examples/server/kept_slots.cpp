@@ -8,7 +8,7 @@ namespace server {
 void kept_slots::keep(std::uint64_t tenant, int id, token_ids tokens) {
   const std::lock_guard lock(mutex_);
   auto& slots = by_tenant_[tenant];
-  std::erase_if(slots, [id](const slot& each) { return each.id == id; });
+  std::erase_if(slots, [id](const slot& entry) { return entry.id == id; });
   slots.push_front({id, std::move(tokens)});
   limit(slots);
 }
@@ -30,7 +30,7 @@ std::optional<kept_slots::token_ids> kept_slots::find(std::uint64_t tenant, int 
 
 void kept_slots::erase(std::uint64_t tenant, int id) {
   const std::lock_guard lock(mutex_);
-  std::erase_if(by_tenant_[tenant], [id](const slot& each) { return each.id == id; });
+  std::erase_if(by_tenant_[tenant], [id](const slot& entry) { return entry.id == id; });
 }
 
 kept_slots::token_ids* kept_slots::find_in(slot_list& slots, int id) {
@@ -42,8 +42,8 @@ kept_slots::token_ids* kept_slots::find_in(slot_list& slots, int id) {
 
 void kept_slots::limit(slot_list& slots) {
   std::size_t count = 0, bytes = 0;
-  const auto exceeds = [&](const slot& each) {
-    bytes += each.tokens.size() * sizeof(cogen::token);
+  const auto exceeds = [&](const slot& entry) {
+    bytes += entry.tokens.size() * sizeof(cogen::token);
     return ++count > max_slots || bytes > max_bytes;
   };
   slots.erase(std::ranges::find_if(slots, exceeds), slots.end());

@@ -18,54 +18,54 @@ cogen::load::generation_defaults generation_of(const model_option& model, const 
 }
 
 void add_drafts(const options& settings, cogen::load_options loading, const cogen::engine_options& engine,
-                served_model& to) {
+                served_model& served) {
   loading.multi_token_prediction = false;
   loading.parallel = {};
-  if (settings.speculation.kind != drafter_kind::none && to.model->generates())
-    to.drafts = std::make_unique<draft_source>(settings.speculation, loading, engine, *to.engine);
+  if (settings.speculation.kind != drafter_kind::none && served.model->generates())
+    served.drafts = std::make_unique<draft_source>(settings.speculation, loading, engine, *served.engine);
 }
 
 /// The longest request that fits: where memory for caches is short, it is shorter than the model's longest.
 cogen::request_estimate longest_request(const cogen::engine& running) {
-  const auto of = [&](std::optional<int> tokens) {
+  const auto estimate = [&](std::optional<int> tokens) {
     return running.estimate({.prompt = cogen::token_ids{0}, .max_tokens = tokens});
   };
-  auto longest = of(std::nullopt);
+  auto longest = estimate(std::nullopt);
   if (longest.fits()) return longest;
   int fits = 1, exceeds = 2;
-  for (; of(exceeds).fits(); exceeds *= 2) fits = exceeds;
+  for (; estimate(exceeds).fits(); exceeds *= 2) fits = exceeds;
   while (exceeds - fits > 1) {
     const int middle = fits + (exceeds - fits) / 2;
-    (of(middle).fits() ? fits : exceeds) = middle;
+    (estimate(middle).fits() ? fits : exceeds) = middle;
   }
-  return of(fits);
+  return estimate(fits);
 }
 
 std::shared_ptr<served_model> load(const model_option& wanted, const options& settings, cogen::engine_options engine,
                                    const std::shared_ptr<cogen::event_sink>& trace, const std::atomic<bool>& stopped) {
   auto loading = settings.loading;
   loading.progress = [&stopped](const cogen::load_progress&) { return !stopped; };
-  auto one = std::make_shared<served_model>();
-  one->name = wanted.name;
-  one->aliases = wanted.aliases;
-  one->path = wanted.path.string();
-  one->created = api::unix_time();
-  one->slots = engine.batching.slots;
-  one->generation = generation_of(wanted, settings.generation_config);
-  one->model = cogen::load_model(wanted.path, loading);
-  if (one->model->scores_pairs()) one->shown_scores = cogen::load::read_score_activation(wanted.path);
+  auto served = std::make_shared<served_model>();
+  served->name = wanted.name;
+  served->aliases = wanted.aliases;
+  served->path = wanted.path.string();
+  served->created = api::unix_time();
+  served->slots = engine.batching.slots;
+  served->generation = generation_of(wanted, settings.generation_config);
+  served->model = cogen::load_model(wanted.path, loading);
+  if (served->model->scores_pairs()) served->shown_scores = cogen::load::read_score_activation(wanted.path);
   engine.log = [name = wanted.name](std::string_view line) { fmt::print(stderr, "{}: {}\n", name, line); };
-  one->meter = std::make_shared<metrics::meter>(one->slots, trace);
-  engine.events = one->meter;
+  served->meter = std::make_shared<metrics::meter>(served->slots, trace);
+  engine.events = served->meter;
   const auto limit = engine.kv.bytes;
-  one->engine = std::make_unique<cogen::engine>(one->model, engine);
-  add_drafts(settings, loading, engine, *one);
-  const auto whole = longest_request(*one->engine);
-  one->max_length = whole.most_tokens;
-  one->sequence_bytes = whole.cache_bytes;
-  one->cache_capacity = whole.cache_bytes * one->slots;
-  if (limit) one->cache_capacity = std::min(one->cache_capacity, *limit);
-  return one;
+  served->engine = std::make_unique<cogen::engine>(served->model, engine);
+  add_drafts(settings, loading, engine, *served);
+  const auto whole = longest_request(*served->engine);
+  served->max_length = whole.most_tokens;
+  served->sequence_bytes = whole.cache_bytes;
+  served->cache_capacity = whole.cache_bytes * served->slots;
+  if (limit) served->cache_capacity = std::min(served->cache_capacity, *limit);
+  return served;
 }
 
 /// The trace of a model, whose name is in front of the file's if there are several models.
@@ -91,8 +91,8 @@ void loading::run() {
     for (const auto& wanted : app_.settings.models) {
       auto engine = app_.settings.engine;
       engine.kv.events = app_.kv_events;
-      auto one = load(wanted, app_.settings, std::move(engine), trace_of(wanted, app_.settings), stopped_);
-      net::post(app_.context, [this, one] { app_.models.add(one); });
+      auto model = load(wanted, app_.settings, std::move(engine), trace_of(wanted, app_.settings), stopped_);
+      net::post(app_.context, [this, model] { app_.models.add(model); });
     }
     net::post(app_.context, [this] {
       app_.models.set_ready();

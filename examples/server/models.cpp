@@ -25,9 +25,9 @@ const cogen::text::tokenizer& served_model::tokenizer() const {
   throw api::error(501, "not_supported_error", fmt::format("the model {} has no tokenizer", name), "model");
 }
 
-running_answer::running_answer(served_model& of, std::string id, const cogen::stream_group& streams,
+running_answer::running_answer(served_model& model, std::string id, const cogen::stream_group& streams,
                                std::uint64_t tenant)
-    : model_(of), id_(std::move(id)), streams_(streams), tenant_(tenant) {
+    : model_(model), id_(std::move(id)), streams_(streams), tenant_(tenant) {
   model_.running.push_back(this);
 }
 
@@ -45,8 +45,8 @@ void model_table::require_ready() const {
 
 std::shared_ptr<served_model> model_table::named(const std::optional<std::string>& name) const {
   require_ready();
-  for (const auto& one : models_)
-    if (!name || one->is_called(*name)) return one;
+  for (const auto& model : models_)
+    if (!name || model->is_called(*name)) return model;
   if (models_.size() == 1) return models_.front();
   throw api::error(404, "not_found_error", fmt::format("the model \"{}\" does not exist", name->substr(0, 100)),
                    "model", "model_not_found");

@@ -48,7 +48,7 @@ struct served_model {
 /// An answer that is generated, while it lives, as /slots shows it.
 class running_answer {
  public:
-  running_answer(served_model& of, std::string id, const cogen::stream_group& streams, std::uint64_t tenant);
+  running_answer(served_model& model, std::string id, const cogen::stream_group& streams, std::uint64_t tenant);
   running_answer(const running_answer&) = delete;
   running_answer& operator=(const running_answer&) = delete;
   ~running_answer();
@@ -68,7 +68,7 @@ class running_answer {
 /// The models of the server. For one thread.
 class model_table {
  public:
-  void add(std::shared_ptr<served_model> one) { models_.push_back(std::move(one)); }
+  void add(std::shared_ptr<served_model> model) { models_.push_back(std::move(model)); }
   void set_ready() { ready_ = true; }             ///< nothing is added from then on, and all threads may look models up
   void require_ready() const;                     ///< throws api::error, with status 503, while models are loaded
   bool ready() const noexcept { return ready_; }  ///< whether all are loaded
@@ -77,7 +77,7 @@ class model_table {
   /// models are loaded, 404 for an unknown name.
   std::shared_ptr<served_model> named(const std::optional<std::string>& name) const;
 
-  const std::vector<std::shared_ptr<served_model>>& all() const noexcept { return models_; }
+  const std::vector<std::shared_ptr<served_model>>& entries() const noexcept { return models_; }
 
  private:
   std::vector<std::shared_ptr<served_model>> models_;

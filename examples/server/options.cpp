@@ -14,8 +14,8 @@ namespace server {
 namespace {
 
 template <class Value>
-void require(bool holds, std::string_view name, const Value& value, std::string_view what) {
-  if (!holds) throw std::invalid_argument(fmt::format("--{} is {}; it must be {}", name, value, what));
+void require(bool holds, std::string_view name, const Value& value, std::string_view expected) {
+  if (!holds) throw std::invalid_argument(fmt::format("--{} is {}; it must be {}", name, value, expected));
 }
 
 std::chrono::milliseconds milliseconds(std::string_view name, double seconds, double least) {
@@ -46,9 +46,9 @@ model_option model_of(const std::string& text) {
   return {last.extension() == ".gguf" ? last.stem().string() : last.filename().string(), {}, path};
 }
 
-std::vector<std::string> all_names(const model_option& one) {
-  auto names = one.aliases;
-  names.push_back(one.name);
+std::vector<std::string> all_names(const model_option& model) {
+  auto names = model.aliases;
+  names.push_back(model.name);
   return names;
 }
 
@@ -57,13 +57,13 @@ std::vector<model_option> models_of(const std::vector<std::string>& texts) {
   std::vector<model_option> models;
   std::set<std::string> taken;
   for (const auto& text : texts) {
-    auto one = model_of(text);
-    require(!one.path.empty(), "model", text, "PATH or NAME=PATH");
-    for (const auto& name : all_names(one)) {
+    auto model = model_of(text);
+    require(!model.path.empty(), "model", text, "PATH or NAME=PATH");
+    for (const auto& name : all_names(model)) {
       require(!name.empty(), "model", text, "PATH or NAME=PATH");
       require(taken.insert(name).second, "model", text, "of other names than the models before it");
     }
-    models.push_back(std::move(one));
+    models.push_back(std::move(model));
   }
   return models;
 }
@@ -102,21 +102,21 @@ std::string scheduling_of(const command_line& given) {
 }
 
 /// An operator's key is a key like the others. Of one that is given twice, the file for operators counts.
-void set_keys(const command_line& given, options& into) {
-  into.operator_keys = keys_in("operator-key-file", given.operator_key_file);
-  into.api_keys = keys_in("api-key-file", given.api_key_file);
-  for (const auto& each : into.operator_keys)
-    if (!std::ranges::count(into.api_keys, each)) into.api_keys.push_back(each);
+void set_keys(const command_line& given, options& result) {
+  result.operator_keys = keys_in("operator-key-file", given.operator_key_file);
+  result.api_keys = keys_in("api-key-file", given.api_key_file);
+  for (const auto& each : result.operator_keys)
+    if (!std::ranges::count(result.api_keys, each)) result.api_keys.push_back(each);
 }
 
-void set_scheduling(const std::string& name, cogen::policy_options& into) {
+void set_scheduling(const std::string& name, cogen::policy_options& policies) {
   namespace scheduler = cogen::scheduler;
   if (name == "priority")
-    into.scheduling = [] { return scheduler::by_priority(); };
+    policies.scheduling = [] { return scheduler::by_priority(); };
   else if (name == "fair-share")
-    into.scheduling = [] { return scheduler::fair_share(); };
+    policies.scheduling = [] { return scheduler::fair_share(); };
   else if (name == "deadline")
-    into.scheduling = [] { return scheduler::earliest_deadline_first(); };
+    policies.scheduling = [] { return scheduler::earliest_deadline_first(); };
   else
     require(name == "fcfs", "scheduling", name, "fcfs, priority, fair-share or deadline");
 }
@@ -254,45 +254,46 @@ kv_events::publisher_options kv_events_of(const command_line& given) {
 }
 
 options checked(const command_line& given) {
-  options all;
-  all.models = models_of(given.models);
-  all.host = given.host;
+  options result;
+  result.models = models_of(given.models);
+  result.host = given.host;
   require(given.port >= 0 && given.port <= 65535, "port", given.port, "between 0 and 65535");
-  all.port = static_cast<unsigned short>(given.port);
-  set_keys(given, all);
+  result.port = static_cast<unsigned short>(given.port);
+  set_keys(given, result);
   require(given.tls_certificate.empty() == given.tls_key.empty(), "tls-key",
           given.tls_key.empty() ? "missing" : given.tls_key, "given together with --tls-cert");
-  all.tls_certificate = given.tls_certificate;
-  all.tls_key = given.tls_key;
-  all.cors = given.cors;
-  require(http::is_header_text(all.cors), "cors", all.cors, "an origin or *");
-  if (!given.allowed_hosts.empty()) all.allowed_hosts = names_in(given.allowed_hosts);
-  all.listener = listener_limits_of(given);
-  all.connections = limits_of(given);
+  result.tls_certificate = given.tls_certificate;
+  result.tls_key = given.tls_key;
+  result.cors = given.cors;
+  require(http::is_header_text(result.cors), "cors", result.cors, "an origin or *");
+  if (!given.allowed_hosts.empty()) result.allowed_hosts = names_in(given.allowed_hosts);
+  result.listener = listener_limits_of(given);
+  result.connections = limits_of(given);
   require(given.max_pending_body_bytes >= given.max_body_bytes, "max-pending-body-bytes", given.max_pending_body_bytes,
           fmt::format("at least --max-body-bytes, which is {}", given.max_body_bytes));
-  all.max_pending_body_bytes = static_cast<std::uint64_t>(given.max_pending_body_bytes);
+  result.max_pending_body_bytes = static_cast<std::uint64_t>(given.max_pending_body_bytes);
   require(given.max_unread_answer_bytes >= 0, "max-unread-answer-bytes", given.max_unread_answer_bytes, "at least 0");
-  all.max_unread_answer_bytes = static_cast<std::uint64_t>(given.max_unread_answer_bytes);
-  all.ping = milliseconds("ping-interval", given.ping_interval, 0.001);
-  all.drain = std::chrono::duration_cast<std::chrono::seconds>(milliseconds("drain-timeout", given.drain_timeout, 0));
-  all.loading = loading_of(given);
-  all.engine = engine_of(given);
-  all.speculation = speculation_of(given);
-  all.loading.multi_token_prediction = all.speculation.kind == drafter_kind::mtp;
-  all.generation_config = given.generation_config;
-  all.kv_events = kv_events_of(given);
-  all.names = names_of(given.metrics_names);
-  all.slot_save_path = given.slot_save_path;
-  all.max_saved_bytes = static_cast<std::uint64_t>(bytes("slot-save-gib", given.slot_save_gib));
-  all.session_uploads = given.session_uploads;
-  all.trace = given.trace;
-  all.log_requests = given.log_requests;
-  all.defaults = defaults_in(given.request_defaults);
-  all.page = !given.no_page;
-  all.slots = !given.no_slots;
-  all.metrics = !given.no_metrics;
-  return all;
+  result.max_unread_answer_bytes = static_cast<std::uint64_t>(given.max_unread_answer_bytes);
+  result.ping = milliseconds("ping-interval", given.ping_interval, 0.001);
+  result.drain =
+      std::chrono::duration_cast<std::chrono::seconds>(milliseconds("drain-timeout", given.drain_timeout, 0));
+  result.loading = loading_of(given);
+  result.engine = engine_of(given);
+  result.speculation = speculation_of(given);
+  result.loading.multi_token_prediction = result.speculation.kind == drafter_kind::mtp;
+  result.generation_config = given.generation_config;
+  result.kv_events = kv_events_of(given);
+  result.names = names_of(given.metrics_names);
+  result.slot_save_path = given.slot_save_path;
+  result.max_saved_bytes = static_cast<std::uint64_t>(bytes("slot-save-gib", given.slot_save_gib));
+  result.session_uploads = given.session_uploads;
+  result.trace = given.trace;
+  result.log_requests = given.log_requests;
+  result.defaults = defaults_in(given.request_defaults);
+  result.page = !given.no_page;
+  result.slots = !given.no_slots;
+  result.metrics = !given.no_metrics;
+  return result;
 }
 
 }  // namespace

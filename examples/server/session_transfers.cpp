@@ -22,14 +22,14 @@ struct session_transfers::state : std::enable_shared_from_this<state> {
   /// Keeps a waiter in the queue until it is given its place, or gone.
   class queued {
    public:
-    queued(state& all, waiter& one) : all_(all), one_(one) { all_.queue.push_back(&one_); }
+    queued(state& owner, waiter& entry) : owner_(owner), entry_(entry) { owner_.queue.push_back(&entry_); }
     queued(const queued&) = delete;
     queued& operator=(const queued&) = delete;
-    ~queued() { all_.queue.remove(&one_); }
+    ~queued() { owner_.queue.remove(&entry_); }
 
    private:
-    state& all_;
-    waiter& one_;
+    state& owner_;
+    waiter& entry_;
   };
 
   state(net::any_io_executor where, int tenant_limit) : executor(std::move(where)), limit_of_tenant(tenant_limit) {}
@@ -41,16 +41,16 @@ struct session_transfers::state : std::enable_shared_from_this<state> {
 
   void begin_those_that_may() {
     for (auto next = queue.begin(); next != queue.end();) {
-      auto& one = **next;
-      if (!may_begin(one.tenant)) {
+      auto& entry = **next;
+      if (!may_begin(entry.tenant)) {
         ++next;
         continue;
       }
       next = queue.erase(next);
-      ++running[one.tenant];
+      ++running[entry.tenant];
       ++count;
-      one.given.emplace(shared_from_this(), one.tenant);
-      one.wake.cancel();
+      entry.given.emplace(shared_from_this(), entry.tenant);
+      entry.wake.cancel();
     }
   }
 
@@ -68,17 +68,17 @@ struct session_transfers::state : std::enable_shared_from_this<state> {
 };
 
 session_transfers::place::~place() {
-  if (of_) of_->end(tenant_);
+  if (owner_) owner_->end(tenant_);
 }
 
 session_transfers::session_transfers(const net::any_io_executor& executor, int tenant_limit)
     : state_(std::make_shared<state>(executor, tenant_limit)) {}
 
 net::awaitable<session_transfers::place> session_transfers::async_begin(std::uint64_t tenant) {
-  const auto all = state_;
-  state::waiter own{tenant, net::steady_timer(all->executor, net::steady_timer::time_point::max())};
-  const state::queued kept(*all, own);
-  all->begin_those_that_may();
+  const auto owner = state_;
+  state::waiter own{tenant, net::steady_timer(owner->executor, net::steady_timer::time_point::max())};
+  const state::queued kept(*owner, own);
+  owner->begin_those_that_may();
   while (!own.given) {
     boost::system::error_code woken;
     co_await own.wake.async_wait(net::redirect_error(net::use_awaitable, woken));

@@ -36,13 +36,13 @@ class session_transfers {
 /// A transfer that has begun, until it is destroyed.
 class session_transfers::place {
  public:
-  place(std::shared_ptr<state> of, std::uint64_t tenant) noexcept : of_(std::move(of)), tenant_(tenant) {}
+  place(std::shared_ptr<state> owner, std::uint64_t tenant) noexcept : owner_(std::move(owner)), tenant_(tenant) {}
   place(place&&) noexcept = default;
   place& operator=(place&&) = delete;
   ~place();
 
  private:
-  std::shared_ptr<state> of_;
+  std::shared_ptr<state> owner_;
   std::uint64_t tenant_;
 };
 

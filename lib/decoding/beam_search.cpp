@@ -16,18 +16,18 @@ namespace cogen {
 namespace decoding {
 namespace {
 
-void check(const request& what) {
-  if (!what.sampling.greedy())
+void check(const request& request) {
+  if (!request.sampling.greedy())
     throw std::invalid_argument(
-        fmt::format("temperature is {}; beam_search does not sample, so it must be 0", what.sampling.temperature));
-  if (what.sampling.logprobs.value_or(0) > 0)
-    throw std::invalid_argument(
-        fmt::format("logprobs is {}; beam_search reports no alternatives, so it must be 0", *what.sampling.logprobs));
-  if (what.sampling.logprobs_mode != logprobs_mode::raw)
+        fmt::format("temperature is {}; beam_search does not sample, so it must be 0", request.sampling.temperature));
+  if (request.sampling.logprobs.value_or(0) > 0)
+    throw std::invalid_argument(fmt::format("logprobs is {}; beam_search reports no alternatives, so it must be 0",
+                                            *request.sampling.logprobs));
+  if (request.sampling.logprobs_mode != logprobs_mode::raw)
     throw std::invalid_argument("logprobs_mode is processed; beam_search does not filter tokens, so it must be raw");
-  if (!what.stop.empty())
+  if (!request.stop.empty())
     throw std::invalid_argument(
-        fmt::format("stop has {} texts; beam_search ends hypotheses by stop_token_ids alone", what.stop.size()));
+        fmt::format("stop has {} texts; beam_search ends hypotheses by stop_token_ids alone", request.stop.size()));
 }
 
 struct beam {
@@ -81,11 +81,11 @@ class search {
     std::vector<beam> grown;
     grown.reserve(parents.size());
     for (const auto parent : parents) {
-      auto& from = beams_[parent];
+      auto& source = beams_[parent];
       if (--children[parent] > 0)
-        grown.push_back({from.seq.fork(), from.history});
+        grown.push_back({source.seq.fork(), source.history});
       else
-        grown.push_back(std::move(from));
+        grown.push_back(std::move(source));
     }
     beams_ = std::move(grown);
     for (std::size_t i = 0; i < beams_.size(); ++i)

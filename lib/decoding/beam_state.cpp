@@ -40,19 +40,20 @@ bool beam_state::is_end(token id) const { return std::ranges::find(end_tokens_, 
 
 /// The best continuations of all beams; among equals those of better beams first.
 std::vector<beam_state::continuation> beam_state::best_of(std::span<const std::vector<token_logprob>> next) const {
-  std::vector<continuation> all;
+  std::vector<continuation> continuations;
   for (std::size_t parent = 0; parent < running_.size(); ++parent)
     for (const auto& [id, logprob] : next[parent])
-      all.push_back({parent, {.id = id, .logprob = logprob, .top = {}}, running_[parent].score + logprob});
-  std::ranges::stable_sort(all, std::greater<>(), &continuation::score);
-  if (all.size() > candidates_) all.erase(all.begin() + static_cast<std::ptrdiff_t>(candidates_), all.end());
-  return all;
+      continuations.push_back({parent, {.id = id, .logprob = logprob, .top = {}}, running_[parent].score + logprob});
+  std::ranges::stable_sort(continuations, std::greater<>(), &continuation::score);
+  if (continuations.size() > candidates_)
+    continuations.erase(continuations.begin() + static_cast<std::ptrdiff_t>(candidates_), continuations.end());
+  return continuations;
 }
 
-hypothesis beam_state::continued(const continuation& by) const {
-  hypothesis made{running_[by.parent].tokens, by.score};
-  made.tokens.push_back(by.token);
-  return made;
+hypothesis beam_state::continued(const continuation& next) const {
+  hypothesis result{running_[next.parent].tokens, next.score};
+  result.tokens.push_back(next.token);
+  return result;
 }
 
 float beam_state::penalty_at(int length) const {

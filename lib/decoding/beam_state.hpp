@@ -47,7 +47,7 @@ class beam_state {
   };
 
   std::vector<continuation> best_of(std::span<const std::vector<token_logprob>> next) const;
-  hypothesis continued(const continuation& by) const;
+  hypothesis continued(const continuation& next) const;
   float penalty_at(int length) const;
   void keep_best_finished();
   bool can_improve() const;

@@ -13,14 +13,15 @@ namespace cogen {
 namespace decoding {
 namespace {
 
-void check_sampled(const request& what) {
-  if (what.sampling.greedy()) throw std::invalid_argument("temperature is 0; best_of samples, so it must be above 0");
-  if (what.sampling.logprobs_mode != logprobs_mode::raw)
+void check_sampled(const request& request) {
+  if (request.sampling.greedy())
+    throw std::invalid_argument("temperature is 0; best_of samples, so it must be above 0");
+  if (request.sampling.logprobs_mode != logprobs_mode::raw)
     throw std::invalid_argument(
         "logprobs_mode is processed; best_of ranks by the model's own distribution, so it must be raw");
-  if (!what.stop.empty())
+  if (!request.stop.empty())
     throw std::invalid_argument(
-        fmt::format("stop has {} texts; best_of ends samples by stop_token_ids alone", what.stop.size()));
+        fmt::format("stop has {} texts; best_of ends samples by stop_token_ids alone", request.stop.size()));
 }
 
 struct sample {
@@ -59,17 +60,17 @@ class sample_ranking {
 
   net::awaitable<std::vector<sampled_token>> decode() {
     return join<sampled_token>(live_.front().seq.get_executor(), live_.size(), [this](std::size_t i, auto handler) {
-      auto& each = live_[i];
-      each.seq.async_decode(std::exchange(each.unread, {}), sampling_of(each), std::move(handler));
+      auto& candidate = live_[i];
+      candidate.seq.async_decode(std::exchange(candidate.unread, {}), sampling_of(candidate), std::move(handler));
     });
   }
 
-  sampling_params sampling_of(const sample& of) const {
-    auto how = input_.request.sampling;
-    if (!how.logprobs) how.logprobs = 0;
-    if (std::ssize(of.tokens) < std::exchange(how.min_tokens, 0))
-      for (const token id : input_.end_tokens) how.logit_bias[id] = -std::numeric_limits<double>::infinity();
-    return how;
+  sampling_params sampling_of(const sample& candidate) const {
+    auto params = input_.request.sampling;
+    if (!params.logprobs) params.logprobs = 0;
+    if (std::ssize(candidate.tokens) < std::exchange(params.min_tokens, 0))
+      for (const token id : input_.end_tokens) params.logit_bias[id] = -std::numeric_limits<double>::infinity();
+    return params;
   }
 
   void absorb(std::vector<sampled_token> next) {
@@ -79,20 +80,22 @@ class sample_ranking {
     }
     for (const auto& each : live_)
       if (is_over(each)) rank(each);
-    std::erase_if(live_, [this](const sample& each) { return is_over(each); });
+    std::erase_if(live_, [this](const sample& candidate) { return is_over(candidate); });
   }
 
-  bool has_ended(const sample& one) const {
-    return std::ranges::find(input_.end_tokens, one.tokens.back().id) != input_.end_tokens.end();
+  bool has_ended(const sample& candidate) const {
+    return std::ranges::find(input_.end_tokens, candidate.tokens.back().id) != input_.end_tokens.end();
   }
 
-  bool is_over(const sample& one) const { return has_ended(one) || std::ssize(one.tokens) == input_.max_tokens; }
+  bool is_over(const sample& candidate) const {
+    return has_ended(candidate) || std::ssize(candidate.tokens) == input_.max_tokens;
+  }
 
-  void rank(const sample& one) {
-    const double score = score_at(one.sum, static_cast<int>(one.tokens.size()));
+  void rank(const sample& candidate) {
+    const double score = score_at(candidate.sum, static_cast<int>(candidate.tokens.size()));
     if (score <= best_.score) return;
-    best_ = {one.tokens, has_ended(one) ? finish_reason::eos : finish_reason::length, score};
-    if (has_ended(one)) best_.tokens.pop_back();
+    best_ = {candidate.tokens, has_ended(candidate) ? finish_reason::eos : finish_reason::length, score};
+    if (has_ended(candidate)) best_.tokens.pop_back();
   }
 
   double score_at(double sum, int length) const {
@@ -101,7 +104,8 @@ class sample_ranking {
 
   /// No log-probability is above 0: no sample ends better than with those it has, at the greatest length.
   void drop_beaten() {
-    std::erase_if(live_, [this](const sample& each) { return score_at(each.sum, input_.max_tokens) <= best_.score; });
+    std::erase_if(
+        live_, [this](const sample& candidate) { return score_at(candidate.sum, input_.max_tokens) <= best_.score; });
   }
 
   const best_of_params params_;

@@ -30,14 +30,14 @@ void context_table::learn(std::span<const token> context, token next) {
   for (std::size_t i = 0; i < std::min(longest_, context.size()) && grown < grown_at_once && !full(); ++i) {
     const token id = context[context.size() - 1 - i];
     const auto place = place_of(parent, id);
-    auto& at = nodes_[place];
-    if (at.parent == none) {
-      at = {.parent = parent, .id = id};
+    auto& entry = nodes_[place];
+    if (entry.parent == none) {
+      entry = {.parent = parent, .id = id};
       ++used_;
       ++grown;
     }
-    if (at.votes == 0) at.next = next;
-    at.votes += at.next == next ? 1 : -1;
+    if (entry.votes == 0) entry.next = next;
+    entry.votes += entry.next == next ? 1 : -1;
     parent = place;
   }
 }
@@ -47,9 +47,9 @@ std::optional<likely_token> context_table::find(std::span<const token> context, 
   auto parent = root;
   for (std::size_t matched = 1; matched <= std::min(longest_, context.size()); ++matched) {
     parent = place_of(parent, context[context.size() - matched]);
-    const auto& at = nodes_[parent];
-    if (at.parent == none) break;
-    if (matched >= least && at.votes > 0) best = {at.next, matched};
+    const auto& entry = nodes_[parent];
+    if (entry.parent == none) break;
+    if (matched >= least && entry.votes > 0) best = {entry.next, matched};
   }
   return best;
 }

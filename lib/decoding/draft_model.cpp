@@ -83,19 +83,19 @@ class drafting_sequence final : public drafter, public std::enable_shared_from_t
 };
 
 /// Whether a token is the same for two tokenizers. Ids that one of them lacks have no text.
-bool agree(const text::tokenizer& one, const text::tokenizer& other, token id) {
+bool agree(const text::tokenizer& tokenizer, const text::tokenizer& other, token id) {
   const auto text_of = [id](const text::tokenizer& tokens) {
     return static_cast<std::size_t>(id) < tokens.size() ? tokens.token_bytes(id) : std::string_view();
   };
-  return one.is_special(id) == other.is_special(id) && text_of(one) == text_of(other) &&
-         (!one.is_special(id) || one.token_text(id) == other.token_text(id));
+  return tokenizer.is_special(id) == other.is_special(id) && text_of(tokenizer) == text_of(other) &&
+         (!tokenizer.is_special(id) || tokenizer.token_text(id) == other.token_text(id));
 }
 
 /// The first token, if any, that two tokenizers do not share.
-std::optional<token> first_difference(const text::tokenizer& one, const text::tokenizer& other) {
-  const auto either = static_cast<token>(std::max(one.size(), other.size()));
+std::optional<token> first_difference(const text::tokenizer& tokenizer, const text::tokenizer& other) {
+  const auto either = static_cast<token>(std::max(tokenizer.size(), other.size()));
   for (token id = 0; id < either; ++id)
-    if (!agree(one, other, id)) return id;
+    if (!agree(tokenizer, other, id)) return id;
   return std::nullopt;
 }
 
@@ -109,7 +109,7 @@ std::string tokens_of(bool has_tokenizer, int vocabulary) {
 
 class model_drafter final : public drafter {
  public:
-  explicit model_drafter(engine& by) : engine_(by) {}
+  explicit model_drafter(engine& engine) : engine_(engine) {}
 
   std::shared_ptr<drafter> begin(const draft_target& request) override {
     check_vocabulary(request);
@@ -140,6 +140,6 @@ class model_drafter final : public drafter {
 
 }  // namespace
 
-std::shared_ptr<drafter> draft_model(engine& by) { return std::make_shared<model_drafter>(by); }
+std::shared_ptr<drafter> draft_model(engine& engine) { return std::make_shared<model_drafter>(engine); }
 
 }  // namespace cogen

@@ -21,10 +21,10 @@ std::uint64_t any_seed() {
   return std::uint64_t{source()} << 32 | source();
 }
 
-sampled_token chosen_of(sampled from) {
-  if (from.status == sampling_status::ok) return {from.id, from.logprob, std::move(from.top)};
+sampled_token chosen_of(sampled result) {
+  if (result.status == sampling_status::ok) return {result.id, result.logprob, std::move(result.top)};
   throw generation_error(
-      {from.status == sampling_status::processor_failed ? error::callback_threw : error::bad_logits, from.message});
+      {result.status == sampling_status::processor_failed ? error::callback_threw : error::bad_logits, result.message});
 }
 
 class guided {

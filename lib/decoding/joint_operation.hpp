@@ -37,29 +37,30 @@ class joint_operation : public std::enable_shared_from_this<joint_operation<Resu
     using executor_type = async::engine_executor;
     using cancellation_slot_type = net::cancellation_slot;
 
-    handler(std::shared_ptr<joint_operation> all, std::size_t index) : all_(std::move(all)), index_(index) {}
+    handler(std::shared_ptr<joint_operation> operation, std::size_t index)
+        : operation_(std::move(operation)), index_(index) {}
 
-    executor_type get_executor() const noexcept { return all_->executor_; }
-    cancellation_slot_type get_cancellation_slot() const noexcept { return all_->cancellations_[index_].slot(); }
+    executor_type get_executor() const noexcept { return operation_->executor_; }
+    cancellation_slot_type get_cancellation_slot() const noexcept { return operation_->cancellations_[index_].slot(); }
 
     void operator()(const diagnostics& why, Result result) {
-      auto all = std::move(all_);
-      all->results_[index_] = std::move(result);
-      all->complete_one(why);
+      auto operation = std::move(operation_);
+      operation->results_[index_] = std::move(result);
+      operation->complete_one(why);
     }
 
    private:
-    std::shared_ptr<joint_operation> all_;
+    std::shared_ptr<joint_operation> operation_;
     std::size_t index_;
   };
 
   handler handler_of(std::size_t index) { return handler(this->shared_from_this(), index); }
 
   /// Waits for all of them, once all have begun. If some failed, throws generation_error for the first that did.
-  static net::awaitable<std::vector<Result>> wait(std::shared_ptr<joint_operation> all) {
+  static net::awaitable<std::vector<Result>> wait(std::shared_ptr<joint_operation> operation) {
     return net::async_initiate<const net::use_awaitable_t<>, void(std::exception_ptr, std::vector<Result>)>(
-        [all = std::move(all)](auto waiter) mutable {
-          const auto waiting = std::move(all);
+        [operation = std::move(operation)](auto waiter) mutable {
+          const auto waiting = std::move(operation);
           auto slot = net::get_associated_cancellation_slot(waiter);
           if (slot.is_connected())
             slot.assign([weak = std::weak_ptr(waiting)](net::cancellation_type type) {
@@ -82,7 +83,7 @@ class joint_operation : public std::enable_shared_from_this<joint_operation<Resu
     waiter_.reset();
     auto slot = net::get_associated_cancellation_slot(waiter);
     if (slot.is_connected()) slot.clear();
-    std::move(waiter)(error_ ? async::as_exception::of(error_) : nullptr, std::move(results_));
+    std::move(waiter)(error_ ? async::as_exception::make_exception(error_) : nullptr, std::move(results_));
   }
 
   const async::engine_executor executor_;
@@ -97,9 +98,9 @@ class joint_operation : public std::enable_shared_from_this<joint_operation<Resu
 /// They begin together, so that the next step has a row of each.
 template <class Result, class Begin>
 net::awaitable<std::vector<Result>> join(async::engine_executor executor, std::size_t count, Begin begin) {
-  auto all = std::make_shared<joint_operation<Result>>(std::move(executor), count);
-  for (std::size_t i = 0; i < count; ++i) begin(i, all->handler_of(i));
-  return joint_operation<Result>::wait(std::move(all));
+  auto operation = std::make_shared<joint_operation<Result>>(std::move(executor), count);
+  for (std::size_t i = 0; i < count; ++i) begin(i, operation->handler_of(i));
+  return joint_operation<Result>::wait(std::move(operation));
 }
 
 }  // namespace cogen::decoding

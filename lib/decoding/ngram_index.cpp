@@ -13,7 +13,7 @@ std::size_t ngram_index::after_latest_match(std::span<const token> history) {
   if (history.size() <= least_) return history.size();
   read(history);
   std::size_t longest = least_ - 1, found = history.size();
-  for (std::size_t end = latest_[bucket_of(history.last(least_))]; end > 0 && longest < most_; end = before_[end]) {
+  for (std::size_t end = latest_[bucket_of(history.last(least_))]; end > 0 && longest < most_; end = previous_[end]) {
     const auto length = matching(history, end);
     if (length > longest) longest = length, found = end;
   }
@@ -22,25 +22,25 @@ std::size_t ngram_index::after_latest_match(std::span<const token> history) {
 
 /// Adds the n-grams that end before the history does.
 void ngram_index::read(std::span<const token> history) {
-  if (before_.size() > history.size()) before_.clear(), latest_.clear();
+  if (previous_.size() > history.size()) previous_.clear(), latest_.clear();
   if (history.size() > latest_.size()) grow(history);
-  for (auto end = before_.size(); end < history.size(); ++end) add(history, end);
+  for (auto end = previous_.size(); end < history.size(); ++end) add(history, end);
 }
 
 void ngram_index::grow(std::span<const token> history) {
   auto buckets = std::max(latest_.size(), least_buckets);
   while (buckets < history.size()) buckets *= 2;
-  const auto known = before_.size();
+  const auto known = previous_.size();
   latest_.assign(buckets, 0);
-  before_.clear();
+  previous_.clear();
   for (std::size_t end = 0; end < known; ++end) add(history, end);
 }
 
 void ngram_index::add(std::span<const token> history, std::size_t end) {
-  before_.push_back(0);
+  previous_.push_back(0);
   if (end < least_) return;
   auto& latest = latest_[bucket_of(history.subspan(end - least_, least_))];
-  before_[end] = latest;
+  previous_[end] = latest;
   latest = static_cast<std::uint32_t>(end);
 }
 

@@ -28,8 +28,8 @@ class ngram_index {
   std::size_t matching(std::span<const token> history, std::size_t end) const;
 
   std::size_t least_, most_;
-  std::vector<std::uint32_t> latest_;  // by hash, a power of two: where such an n-gram ended last; 0: nowhere
-  std::vector<std::uint32_t> before_;  // by the end of an n-gram: where the one before ended; read so far
+  std::vector<std::uint32_t> latest_;    // by hash, a power of two: where such an n-gram ended last; 0: nowhere
+  std::vector<std::uint32_t> previous_;  // by the end of an n-gram: where the one before ended; read so far
 };
 
 }  // namespace cogen::detail

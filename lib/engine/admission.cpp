@@ -12,9 +12,9 @@ namespace {
 
 using enum admission_stage;
 
-bool is_inside(admission_stage one) { return one != outside; }
-bool has_had_slot(admission_stage one) { return one == idle || one == working; }
-bool has_work(admission_stage one) { return one == queued || one == working; }
+bool is_inside(admission_stage stage) { return stage != outside; }
+bool has_had_slot(admission_stage stage) { return stage == idle || stage == working; }
+bool has_work(admission_stage stage) { return stage == queued || stage == working; }
 
 /// Never throws: without memory for the sentence there is a shorter one.
 template <class... Values>
@@ -29,27 +29,27 @@ diagnostics full(fmt::format_string<Values...> sentence, Values&&... values) noe
 admission::admission(int slots, int max_sequences, int max_waiting, std::function<void()> idle)
     : slots_(slots), max_sequences_(max_sequences), max_waiting_(max_waiting), idle_(std::move(idle)) {}
 
-std::optional<diagnostics> admission::begin(admission_state& one, std::span<admission_state* const> others,
+std::optional<diagnostics> admission::begin(admission_state& state, std::span<admission_state* const> peers,
                                             bool accepted) noexcept try {
   const std::lock_guard lock(mutex_);
-  if (auto refused = refusal(one, 1 + static_cast<int>(others.size()), accepted)) return refused;
-  const auto next = has_had_slot(one.stage) ? working : queued;
-  if (next == queued) waiting_.try_emplace(one.tenant);
-  enter(one, next);
-  for (auto* const each : others) enter(*each, next);
+  if (auto refused = refusal(state, 1 + static_cast<int>(peers.size()), accepted)) return refused;
+  const auto next = has_had_slot(state.stage) ? working : queued;
+  if (next == queued) waiting_.try_emplace(state.tenant);
+  enter(state, next);
+  for (auto* const peer : peers) enter(*peer, next);
   return std::nullopt;
 } catch (const std::bad_alloc&) {
   return diagnostics(error::out_of_memory);
 }
 
-std::optional<diagnostics> admission::refusal(const admission_state& of, int count, bool accepted) const {
+std::optional<diagnostics> admission::refusal(const admission_state& state, int count, bool accepted) const {
   if (counts_.draining && !accepted)
     return diagnostics(error::draining, "the engine is draining: it ends what has begun and begins nothing more");
-  if (!is_inside(of.stage) && counts_.sequences + count > max_sequences_)
+  if (!is_inside(state.stage) && counts_.sequences + count > max_sequences_)
     return full("the engine holds too many sequences for {} more: it may hold {}", count, max_sequences_);
-  const bool would_wait = !has_had_slot(of.stage) && of.stage != queued;
+  const bool would_wait = !has_had_slot(state.stage) && state.stage != queued;
   const bool is_full = counts_.waiting + count > max_waiting_ + slots_ - slots_taken();
-  if (would_wait && is_full && !has_share(of.tenant, count))
+  if (would_wait && is_full && !has_share(state.tenant, count))
     return full("too many sequences wait for their first slot for {} more: {} may wait", count, max_waiting_);
   return std::nullopt;
 }
@@ -65,24 +65,24 @@ bool admission::has_share(std::uint64_t tenant, int count) const {
 /// Idle sequences give theirs up.
 int admission::slots_taken() const { return std::min(slots_, counts_.at_work - counts_.waiting); }
 
-void admission::schedule(admission_state& one) noexcept {
+void admission::schedule(admission_state& state) noexcept {
   const std::lock_guard lock(mutex_);
-  if (is_inside(one.stage)) enter(one, has_work(one.stage) ? working : idle);
+  if (is_inside(state.stage)) enter(state, has_work(state.stage) ? working : idle);
 }
 
-void admission::end_work(admission_state& one) noexcept {
-  end(one, [](admission_stage now) { return has_had_slot(now) ? idle : is_inside(now) ? opened : outside; });
+void admission::end_work(admission_state& state) noexcept {
+  end(state, [](admission_stage now) { return has_had_slot(now) ? idle : is_inside(now) ? opened : outside; });
 }
 
-void admission::leave(admission_state& one) noexcept {
-  end(one, [](admission_stage) { return outside; });
+void admission::leave(admission_state& state) noexcept {
+  end(state, [](admission_stage) { return outside; });
 }
 
 template <class Next>
-void admission::end(admission_state& one, Next next) noexcept {
+void admission::end(admission_state& state, Next next) noexcept {
   std::unique_lock lock(mutex_);
-  const bool worked = has_work(one.stage);
-  enter(one, next(one.stage));
+  const bool worked = has_work(state.stage);
+  enter(state, next(state.stage));
   const bool was_last = worked && counts_.at_work == 0 && counts_.draining;
   lock.unlock();
   if (was_last) idle_();
@@ -103,13 +103,13 @@ admission::counts admission::now() const noexcept {
   return counts_;
 }
 
-void admission::enter(admission_state& one, admission_stage next) noexcept {
-  const auto before = std::exchange(one.stage, next);
-  const int more_wait = (next == queued) - (before == queued);
-  counts_.sequences += is_inside(next) - is_inside(before);
+void admission::enter(admission_state& state, admission_stage next) noexcept {
+  const auto previous = std::exchange(state.stage, next);
+  const int more_wait = (next == queued) - (previous == queued);
+  counts_.sequences += is_inside(next) - is_inside(previous);
   counts_.waiting += more_wait;
-  counts_.at_work += has_work(next) - has_work(before);
-  const auto own = more_wait != 0 ? waiting_.find(one.tenant) : waiting_.end();
+  counts_.at_work += has_work(next) - has_work(previous);
+  const auto own = more_wait != 0 ? waiting_.find(state.tenant) : waiting_.end();
   if (own != waiting_.end() && (own->second += more_wait) == 0) waiting_.erase(own);
 }
 

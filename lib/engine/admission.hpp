@@ -37,20 +37,20 @@ class admission {
   /// drain(), on the thread that ends it.
   admission(int slots, int max_sequences, int max_waiting, std::function<void()> idle);
 
-  /// Begins work, also that of `others`, which count alike. If the engine is draining or full, returns the reason and
+  /// Begins work, also that of `peers`, which count alike. If the engine is draining or full, returns the reason and
   /// changes nothing. One that has had a slot is refused only while the engine drains. Work that is `accepted`, a part
   /// of a generation that has begun, begins while the engine drains.
-  std::optional<diagnostics> begin(admission_state& one, std::span<admission_state* const> others = {},
+  std::optional<diagnostics> begin(admission_state& state, std::span<admission_state* const> peers = {},
                                    bool accepted = false) noexcept;
 
   /// Records that it has a slot: it no longer counts as waiting.
-  void schedule(admission_state& one) noexcept;
+  void schedule(admission_state& state) noexcept;
 
   /// Ends its work. It still counts toward max_sequences.
-  void end_work(admission_state& one) noexcept;
+  void end_work(admission_state& state) noexcept;
 
   /// Ends its work, and counts it no more. May be called more than once.
-  void leave(admission_state& one) noexcept;
+  void leave(admission_state& state) noexcept;
 
   /// The child counts as the parent does, without its work, and is never refused.
   void fork(const admission_state& parent, admission_state& child) noexcept;
@@ -67,12 +67,12 @@ class admission {
   counts now() const noexcept;
 
  private:
-  std::optional<diagnostics> refusal(const admission_state& of, int count, bool accepted) const;
+  std::optional<diagnostics> refusal(const admission_state& state, int count, bool accepted) const;
   bool has_share(std::uint64_t tenant, int count) const;
   int slots_taken() const;
-  void enter(admission_state& one, admission_stage next) noexcept;
+  void enter(admission_state& state, admission_stage next) noexcept;
   template <class Next>
-  void end(admission_state& one, Next next) noexcept;
+  void end(admission_state& state, Next next) noexcept;
 
   const int slots_;
   const int max_sequences_;

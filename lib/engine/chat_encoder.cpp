@@ -23,13 +23,13 @@ void check_continued(const chat_messages& messages) {
 
 }  // namespace
 
-text::encoded_chat chat_encoder::encode(const chat_messages& messages, const request& what) const {
+text::encoded_chat chat_encoder::encode(const chat_messages& messages, const request& request) const {
   if (!chat) throw std::invalid_argument(no_chat(chat_error));
   if (!tokenizer) throw std::invalid_argument(no_tokenizer);
-  if (what.continue_final_message) check_continued(messages);
-  const auto encode_all = [&](const chat_messages& all) {
-    return text::encode_chat(all, text::template_variables(what.tools, what.chat_template_kwargs), *chat, *tokenizer,
-                             what.continue_final_message, max_tokens);
+  if (request.continue_final_message) check_continued(messages);
+  const auto encode_all = [&](const chat_messages& turns) {
+    return text::encode_chat(turns, text::template_variables(request.tools, request.chat_template_kwargs), *chat,
+                             *tokenizer, request.continue_final_message, max_tokens);
   };
   return call_id.length > 0 ? encode_all(response::with_call_ids(messages, call_id)) : encode_all(messages);
 }

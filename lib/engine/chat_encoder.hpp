@@ -28,7 +28,7 @@ struct chat_encoder {
 
   /// The prompt of the request's chat. Throws std::invalid_argument if there is no tokenizer or template, and for what
   /// the template refuses.
-  text::encoded_chat encode(const chat_messages& messages, const request& what) const;
+  text::encoded_chat encode(const chat_messages& messages, const request& request) const;
 };
 
 }  // namespace cogen::detail

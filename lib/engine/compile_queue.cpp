@@ -64,7 +64,7 @@ class lone_watch : public grammar::work_watch {
 /// Of a job that takes turns.
 class compile_queue::watched_turn final : public lone_watch {
  public:
-  watched_turn(compile_queue& queue, const entry& one) : lone_watch(one.unwanted), queue_(queue), name_(one.name) {}
+  watched_turn(compile_queue& queue, const entry& item) : lone_watch(item.unwanted), queue_(queue), name_(item.name) {}
 
   bool bounds_memory() const noexcept override { return true; }
 
@@ -83,17 +83,17 @@ class compile_queue::watched_turn final : public lone_watch {
   compile_turns::time measured_{0};
 };
 
-void compile_queue::put(std::uint64_t tenant, const std::atomic<bool>& unwanted, job what) {
+void compile_queue::put(std::uint64_t tenant, const std::atomic<bool>& unwanted, job task) {
   std::list<entry> added;
-  added.push_back({std::move(what), &unwanted});
+  added.push_back({std::move(task), &unwanted});
   put(tenant, std::move(added));
 }
 
-void compile_queue::run(std::uint64_t tenant, job what) {
+void compile_queue::run(std::uint64_t tenant, job task) {
   const auto end = std::make_shared<std::promise<void>>();
   std::list<entry> added;
-  added.push_back({[what = std::move(what), end](grammar::work_watch& watch) {
-                     what(watch);
+  added.push_back({[task = std::move(task), end](grammar::work_watch& watch) {
+                     task(watch);
                      end->set_value();
                    },
                    nullptr});
@@ -109,7 +109,7 @@ std::size_t compile_queue::size() const {
 void compile_queue::put(std::uint64_t tenant, std::list<entry> added) {
   if (at_once_ || process_ != async::process_generation()) {
     lone_watch watch(added.front().unwanted);
-    return added.front().what(watch);
+    return added.front().task(watch);
   }
   lock held(mutex_);
   added.front().name = turns_.put(tenant);
@@ -155,28 +155,28 @@ void compile_queue::work() noexcept {
   held.unlock();
 }
 
-void compile_queue::run(const entry& one) noexcept {
+void compile_queue::run(const entry& item) noexcept {
   {
     lock held(mutex_);
-    turned_.wait(held, [&] { return turns_.runs(one.name); });
+    turned_.wait(held, [&] { return turns_.runs(item.name); });
     if (turns_.running() == 1) growth();
   }
-  const auto before = grammar::bytes_of_process();
-  watched_turn watch(*this, one);
-  one.what(watch);
-  if (grammar::bytes_of_process() > before + large_growth) ::malloc_trim(0);
+  const auto previous = grammar::bytes_of_process();
+  watched_turn watch(*this, item);
+  item.task(watch);
+  if (grammar::bytes_of_process() > previous + large_growth) ::malloc_trim(0);
 }
 
-void compile_queue::check(compile_turns::job one, compile_turns::time processor, bool measures) {
+void compile_queue::check(compile_turns::job name, compile_turns::time processor, bool measures) {
   lock held(mutex_);
   const auto ran = turns_.running();
-  const auto order = turns_.used(one, processor, measures ? growth() : 0);
+  const auto order = turns_.used(name, processor, measures ? growth() : 0);
   if (order == compile_turns::order::rest || turns_.running() > ran) turned_.notify_all();
   start_threads();
   if (order == compile_turns::order::give_way) give_way(long_time_);
   if (order == compile_turns::order::free_memory) free_memory(turns_.places() == 1);
   if (order != compile_turns::order::rest) return;
-  turned_.wait(held, [&] { return turns_.runs(one); });
+  turned_.wait(held, [&] { return turns_.runs(name); });
   if (turns_.running() == 1) growth();
 }
 

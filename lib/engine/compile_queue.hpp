@@ -30,10 +30,10 @@ class compile_queue : public std::enable_shared_from_this<compile_queue> {
 
   /// A job keeps alive whoever owns the queue, and `unwanted`, which any thread may set; it does not throw. Throws
   /// std::bad_alloc, and has then kept nothing.
-  void put(std::uint64_t tenant, const std::atomic<bool>& unwanted, job what);
+  void put(std::uint64_t tenant, const std::atomic<bool>& unwanted, job task);
 
   /// Runs it like the others, and waits for its end.
-  void run(std::uint64_t tenant, job what);
+  void run(std::uint64_t tenant, job task);
 
   std::size_t size() const;  ///< jobs that wait or run; none where they run at once
 
@@ -42,7 +42,7 @@ class compile_queue : public std::enable_shared_from_this<compile_queue> {
   class watched_turn;
 
   struct entry {
-    job what;
+    job task;
     const std::atomic<bool>* unwanted;
     compile_turns::job name = 0;
   };
@@ -50,8 +50,8 @@ class compile_queue : public std::enable_shared_from_this<compile_queue> {
   void put(std::uint64_t tenant, std::list<entry> added);
   void start_threads(std::size_t idle = 0) noexcept;
   void work() noexcept;
-  void run(const entry& one) noexcept;
-  void check(compile_turns::job one, compile_turns::time processor, bool measures);
+  void run(const entry& item) noexcept;
+  void check(compile_turns::job name, compile_turns::time processor, bool measures);
   std::int64_t growth() noexcept;
 
   const bool at_once_;

@@ -43,7 +43,7 @@ class compile_turns {
   /// One that has a place from now on, if there is one that may have it. It begins once runs() is true.
   std::optional<job> place_next() noexcept;
 
-  bool runs(job one) const noexcept { return place_of(one).runs; }
+  bool runs(job name) const noexcept { return place_of(name).runs; }
   int running() const noexcept;
   std::size_t places() const noexcept { return places_.size(); }
 
@@ -51,10 +51,10 @@ class compile_turns {
   /// What is freed while others run may be theirs, and counts for none. The job gives way if that is long_time, and a
   /// tenant waits that has no place, nor is there one: the first to do so is the one with the most time of those whose
   /// tenants have the most places.
-  order used(job one, time processor, std::int64_t more_bytes) noexcept;
+  order used(job name, time processor, std::int64_t more_bytes) noexcept;
 
   /// It gives its place up.
-  void end(job one) noexcept;
+  void end(job name) noexcept;
 
  private:
   struct place {
@@ -68,8 +68,8 @@ class compile_turns {
     std::int64_t bytes = 0;
   };
 
-  const place& place_of(job one) const noexcept;
-  place& place_of(job one) noexcept;
+  const place& place_of(job name) const noexcept;
+  place& place_of(job name) noexcept;
   int places_of(std::uint64_t tenant) const noexcept;
   int running_of(std::uint64_t tenant) const noexcept;
   bool may_begin(std::uint64_t tenant) const noexcept;

@@ -31,33 +31,33 @@ constexpr std::size_t huge_prompt = 1 << 20;   // bytes; longer ones are tokeniz
 /// How a request is read: at once, on another thread, or there in turn of tenants.
 enum class reading : std::uint8_t { at_once, beside, in_turn };
 
-reading reading_of(const request& what) {
-  const auto bytes = detail::prompt_bytes(what, huge_prompt + 1);
+reading reading_of(const request& request) {
+  const auto bytes = detail::prompt_bytes(request, huge_prompt + 1);
   if (bytes > huge_prompt) return reading::in_turn;
-  const bool compiles = what.response_format && std::holds_alternative<response_format>(*what.response_format);
-  const bool is_slow = compiles || !what.tools.empty() || what.reasoning_budget;
+  const bool compiles = request.response_format && std::holds_alternative<response_format>(*request.response_format);
+  const bool is_slow = compiles || !request.tools.empty() || request.reasoning_budget;
   return is_slow || bytes > long_prompt ? reading::beside : reading::at_once;
 }
 
 using states = std::vector<std::shared_ptr<stream_state>>;
 
 /// The first one's prompt is read for all.
-void begin(detail::engine_loop& loop, const std::shared_ptr<request>& what, const states& all) {
-  const auto how = reading_of(*what);
-  const auto& first = all.front();
-  const states others(all.begin() + 1, all.end());
-  if (!first->admit(others)) return;
-  if (how == reading::at_once) return first->prepare(*what, others);
-  auto prepare = [what, first, others] { first->prepare(*what, others); };
-  if (how == reading::beside)
+void begin(detail::engine_loop& loop, const std::shared_ptr<request>& request, const states& streams) {
+  const auto mode = reading_of(*request);
+  const auto& first = streams.front();
+  const states peers(streams.begin() + 1, streams.end());
+  if (!first->admit(peers)) return;
+  if (mode == reading::at_once) return first->prepare(*request, peers);
+  auto prepare = [request, first, peers] { first->prepare(*request, peers); };
+  if (mode == reading::beside)
     loop.offload(std::move(prepare));
   else
-    loop.huge_prompts().put(what->tenant, std::move(prepare));
-  for (const auto& each : all) each->start_deadlines();
+    loop.huge_prompts().put(request->tenant, std::move(prepare));
+  for (const auto& each : streams) each->start_deadlines();
 }
 
-void check_number(std::string_view name, int of_streams, const detail::engine_loop& of) {
-  const int slots = of.parts().limits.slots, waiting = of.options().limits.max_waiting;
+void check_number(std::string_view name, int of_streams, const detail::engine_loop& loop) {
+  const int slots = loop.parts().limits.slots, waiting = loop.options().limits.max_waiting;
   if (of_streams < 1 || of_streams > slots + waiting)
     throw std::invalid_argument(
         fmt::format("{} is {}; it must be between 1 and {}, the {} slots and the {} places in the queue", name,
@@ -68,21 +68,21 @@ void check_number(std::string_view name, int of_streams, const detail::engine_lo
 template <class Make>
 states make_states(detail::engine_loop& loop, int n, const Make& make) {
   random_stream random(loop.fresh_seed());
-  states all{make(random)};
-  while (std::ssize(all) < n) all.push_back(make(random.fork()));
-  return all;
+  states streams{make(random)};
+  while (std::ssize(streams) < n) streams.push_back(make(random.fork()));
+  return streams;
 }
 
-stream_group group_of(const states& all) { return stream_group({all.begin(), all.end()}); }
+stream_group group_of(const states& streams) { return stream_group({streams.begin(), streams.end()}); }
 
-states strategy_states(const std::shared_ptr<detail::engine_loop>& loop, const std::shared_ptr<request>& what,
-                       group_strategy how) {
-  const int n = how.streams;
-  const auto run = std::make_shared<detail::strategy_run>(std::move(how));
+states strategy_states(const std::shared_ptr<detail::engine_loop>& loop, const std::shared_ptr<request>& request,
+                       group_strategy strategy) {
+  const int n = strategy.streams;
+  const auto run = std::make_shared<detail::strategy_run>(std::move(strategy));
   return make_states(*loop, n, [&](random_stream random) {
-    auto made = std::make_shared<detail::strategy_stream>(loop, what, random, run);
-    run->add(made);
-    return made;
+    auto stream = std::make_shared<detail::strategy_stream>(loop, request, random, run);
+    run->add(stream);
+    return stream;
   });
 }
 
@@ -90,15 +90,15 @@ void check_runs(bool runs) {
   if (!runs) throw std::invalid_argument("strategy.run is empty; it makes the coroutine");
 }
 
-group_strategy group_of_one(strategy how) {
-  return {.run = [run = std::move(how.run)](strategy_input input, std::span<strategy_output> outputs) {
+group_strategy group_of_one(strategy strategy) {
+  return {.run = [run = std::move(strategy.run)](strategy_input input, std::span<strategy_output> outputs) {
     return run(std::move(input), outputs.front());
   }};
 }
 
 /// Sets an empty max_sequence_length to the engine's limit.
-open_options checked(open_options options, const detail::engine_loop& of) {
-  const int limit = of.parts().limits.max_sequence_length;
+open_options checked(open_options options, const detail::engine_loop& loop) {
+  const int limit = loop.parts().limits.max_sequence_length;
   const int length = options.max_sequence_length.value_or(limit);
   if (length < 1 || length > limit)
     throw std::invalid_argument(
@@ -181,42 +181,42 @@ engine::~engine() {
   thread_.reset();
 }
 
-token_stream engine::generate(request what) {
-  const auto shared = std::make_shared<request>(std::move(what));
+token_stream engine::generate(request request) {
+  const auto shared = std::make_shared<cogen::request>(std::move(request));
   const auto state = std::make_shared<stream_state>(loop_, shared, random_stream(loop_->fresh_seed()));
   begin(*loop_, shared, {state});
   return token_stream(state);
 }
 
-stream_group engine::generate_n(request what, int n) {
+stream_group engine::generate_n(request request, int n) {
   check_number("n", n, *loop_);
-  const auto shared = std::make_shared<request>(std::move(what));
-  const auto all = make_states(
+  const auto shared = std::make_shared<cogen::request>(std::move(request));
+  const auto streams = make_states(
       *loop_, n, [&](random_stream random) { return std::make_shared<stream_state>(loop_, shared, random); });
-  auto group = group_of(all);
-  begin(*loop_, shared, all);
+  auto group = group_of(streams);
+  begin(*loop_, shared, streams);
   return group;
 }
 
-token_stream engine::generate(request what, strategy how) {
-  check_runs(how.run != nullptr);
-  const auto shared = std::make_shared<request>(std::move(what));
-  const auto all = strategy_states(loop_, shared, group_of_one(std::move(how)));
-  begin(*loop_, shared, all);
-  return token_stream(all.front());
+token_stream engine::generate(request request, strategy strategy) {
+  check_runs(strategy.run != nullptr);
+  const auto shared = std::make_shared<cogen::request>(std::move(request));
+  const auto streams = strategy_states(loop_, shared, group_of_one(std::move(strategy)));
+  begin(*loop_, shared, streams);
+  return token_stream(streams.front());
 }
 
-stream_group engine::generate(request what, group_strategy how) {
-  check_number("strategy.streams", how.streams, *loop_);
-  check_runs(how.run != nullptr);
-  const auto shared = std::make_shared<request>(std::move(what));
-  const auto all = strategy_states(loop_, shared, std::move(how));
-  auto group = group_of(all);
-  begin(*loop_, shared, all);
+stream_group engine::generate(request request, group_strategy strategy) {
+  check_number("strategy.streams", strategy.streams, *loop_);
+  check_runs(strategy.run != nullptr);
+  const auto shared = std::make_shared<cogen::request>(std::move(request));
+  const auto streams = strategy_states(loop_, shared, std::move(strategy));
+  auto group = group_of(streams);
+  begin(*loop_, shared, streams);
   return group;
 }
 
-request_estimate engine::estimate(const request& what) const { return detail::estimate_of(loop_, what); }
+request_estimate engine::estimate(const request& request) const { return detail::estimate_of(loop_, request); }
 
 sequence engine::open(const open_options& options) { return open(std::vector<token>(), options); }
 
@@ -231,9 +231,9 @@ std::shared_ptr<detail::sequence_face> engine::new_opening(const open_options& o
 }
 
 std::shared_ptr<detail::open_face> engine::new_opening(const open_options& options,
-                                                       std::shared_ptr<byte_source> from) const {
+                                                       std::shared_ptr<byte_source> source) const {
   auto opened = std::make_shared<detail::sequence_state>(loop_, checked(options, *loop_), nullptr);
-  return std::make_shared<detail::stream_open>(std::move(opened), std::move(from));
+  return std::make_shared<detail::stream_open>(std::move(opened), std::move(source));
 }
 
 std::shared_ptr<detail::embed_face> engine::new_embedding(const work_options& options) const {

@@ -53,9 +53,9 @@ engine_loop::~engine_loop() = default;
 
 bool engine_loop::is_forked() const noexcept { return async::process_generation() != process_; }
 
-bool engine_loop::enqueue(std::shared_ptr<request_state> from) noexcept {
+bool engine_loop::enqueue(std::shared_ptr<request_state> request) noexcept {
   if (is_forked()) return false;
-  const bool kept = inbox_.put(std::move(from));
+  const bool kept = inbox_.put(std::move(request));
   wake();
   return kept;
 }
@@ -229,12 +229,12 @@ void engine_loop::complete_swaps() {
     for (const auto& each : swap_completions_.take()) complete_swap(each);
 }
 
-void engine_loop::complete_swap(const swap_completions::completion& what) {
-  if (what.job) return what.job();
-  if (what.error) log("a swap failed, and the sequence will be recomputed", what.error);
-  const auto end = scheduler_.transferred(what.name, !what.error);
-  metrics_.swapped(end, what.error, now());
-  if (prefixes_) prefixes_->transferred(what.name);
+void engine_loop::complete_swap(const swap_completions::completion& swap) {
+  if (swap.job) return swap.job();
+  if (swap.error) log("a swap failed, and the sequence will be recomputed", swap.error);
+  const auto end = scheduler_.transferred(swap.name, !swap.error);
+  metrics_.swapped(end, swap.error, now());
+  if (prefixes_) prefixes_->transferred(swap.name);
   const auto swapped = member(end.sequence);
   if (!end.is_current || !swapped) return;
   attempt(*swapped, [&] {
@@ -342,26 +342,29 @@ void engine_loop::follow(step_in_flight& step, std::size_t row, sampling_state& 
 void engine_loop::deliver(step_in_flight& step) {
   for (const auto& event : step.events) {
     const auto row = static_cast<std::size_t>(event.row);
-    auto* const to = step.request_of(row);
-    if (to) attempt(*to, [&] { to->deliver(event, step.output_of(row, event.after_drafts), view_); });
+    auto* const request = step.request_of(row);
+    if (request) attempt(*request, [&] { request->deliver(event, step.output_of(row, event.after_drafts), view_); });
   }
   for (std::size_t row = 0; row < step.rows.size(); ++row) {
-    auto* const to = step.rows[row].late ? step.request_of(row) : nullptr;
-    if (to)
-      attempt(*to, [&] { to->begin_late({step.rows[row].sequence, step.number}, std::move(step.output_of(row))); });
+    auto* const request = step.rows[row].late ? step.request_of(row) : nullptr;
+    if (request)
+      attempt(*request, [&] {
+        request->begin_late({step.rows[row].sequence, step.number}, std::move(step.output_of(row)));
+      });
   }
 }
 
-void engine_loop::absorb_late(request_state& from) {
-  auto late = from.take_late();
+void engine_loop::absorb_late(request_state& request) {
+  auto late = request.take_late();
   if (!late) return;
-  auto& [what, outcome] = *late;
-  if (outcome.late) return attempt(from, [&] { from.begin_late(what, std::move(outcome)); });
+  auto& [sample, outcome] = *late;
+  if (outcome.late) return attempt(request, [&] { request.begin_late(sample, std::move(outcome)); });
   took_late_ = true;
-  served_.push_back(what.sequence);
-  const bool is_wanted = !from.is_unwanted();
-  for (const auto& event : scheduler_.absorb(what))
-    if (is_wanted && from.is_joined_as(event.sequence)) attempt(from, [&] { from.deliver(event, outcome, view_); });
+  served_.push_back(sample.sequence);
+  const bool is_wanted = !request.is_unwanted();
+  for (const auto& event : scheduler_.absorb(sample))
+    if (is_wanted && request.is_joined_as(event.sequence))
+      attempt(request, [&] { request.deliver(event, outcome, view_); });
 }
 
 void engine_loop::recycle(std::list<step_in_flight> done) {
@@ -390,10 +393,12 @@ void engine_loop::fail(const std::exception_ptr& why) noexcept {
   stop_requested_.store(true);
 }
 
-void engine_loop::log(std::string_view what, const std::exception_ptr& why) noexcept { log(what, sentence_of(why)); }
+void engine_loop::log(std::string_view message, const std::exception_ptr& why) noexcept {
+  log(message, sentence_of(why));
+}
 
-void engine_loop::log(std::string_view what, std::string_view why) noexcept try {
-  if (options_.log) options_.log(fmt::format("{}: {}", what, why));
+void engine_loop::log(std::string_view message, std::string_view why) noexcept try {
+  if (options_.log) options_.log(fmt::format("{}: {}", message, why));
 } catch (...) {  // a log callback that throws must not stop the engine
 }
 

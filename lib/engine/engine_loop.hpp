@@ -46,7 +46,7 @@ class engine_loop {
   void keep(std::shared_ptr<engine_loop> self) noexcept { self_ = std::move(self); }
 
   /// Enqueues the request for `process()`. It never blocks. False once the engine has ended: then it is not enqueued.
-  bool enqueue(std::shared_ptr<request_state> from) noexcept;
+  bool enqueue(std::shared_ptr<request_state> request) noexcept;
   void request_stop() noexcept;
   void drop_prefix_cache() noexcept;  ///< before the next step
   /// For handlers without an executor of their own: the engine's executor, or the system's once the engine has ended.
@@ -100,7 +100,7 @@ class engine_loop {
   /// Ends the engine and fails all requests with error(). Only the first call has an effect.
   void end() noexcept;
 
-  void log(std::string_view what, std::string_view why) noexcept;
+  void log(std::string_view message, std::string_view why) noexcept;
 
   /// For what is called without one: the handlers of strategies.
   loop_view& view() noexcept { return view_; }
@@ -111,7 +111,7 @@ class engine_loop {
   void run_handlers();
   void drain_inbox() noexcept;
   void complete_swaps();
-  void complete_swap(const swap_completions::completion& what);
+  void complete_swap(const swap_completions::completion& swap);
 
   /// Calls `call`; an exception ends the member's request. The caller keeps the member alive.
   template <class Call>
@@ -131,13 +131,13 @@ class engine_loop {
   void take_outputs(step_in_flight& step);
   void follow(step_in_flight& step, std::size_t row, sampling_state& sampling);
   void deliver(step_in_flight& step);
-  void absorb_late(request_state& from);
+  void absorb_late(request_state& request);
   void recycle(std::list<step_in_flight> done);
 
   /// The time from the step's launch, or from the end of the previous step if that is later, to `end`.
   std::chrono::nanoseconds time_of(const step_in_flight& step, clock::time_point end);
   void fail(const std::exception_ptr& why) noexcept;
-  void log(std::string_view what, const std::exception_ptr& why) noexcept;
+  void log(std::string_view message, const std::exception_ptr& why) noexcept;
   void sleep(std::optional<clock::duration> limit);
   void wake() noexcept;
   bool awaiting_client();
@@ -163,7 +163,9 @@ class engine_loop {
   const std::shared_ptr<async::engine_queue> queue_ = std::make_shared<async::engine_queue>();
   scheduler::scheduler scheduler_;
   member_map members_;
-  const engine_metrics::log log_ = [this](std::string_view what, const std::exception_ptr& why) { log(what, why); };
+  const engine_metrics::log log_ = [this](std::string_view message, const std::exception_ptr& why) {
+    log(message, why);
+  };
   engine_metrics metrics_;
   kv_block_events kv_events_;
   const std::function<void()> wake_ = [this] { wake(); };

@@ -15,58 +15,58 @@ request_state* engine_metrics::find(scheduler::sequence_id id) const noexcept {
 
 // Requests
 
-void engine_metrics::accepted(request_state& one, scheduler::sequence_id id, clock::time_point now) noexcept {
+void engine_metrics::accepted(request_state& request, scheduler::sequence_id id, clock::time_point now) noexcept {
   const auto tokens = static_cast<int>(plans_.tokens(id).size());
-  one.timeline().accept(now, tokens);
+  request.timeline().accept(now, tokens);
   stats_.waiting_tokens += tokens;
-  notify(kind::accepted, one, now, tokens);
+  notify(kind::accepted, request, now, tokens);
   take_transitions(now);
 }
 
 void engine_metrics::take_transitions(clock::time_point now) noexcept {
   while (const auto next = plans_.next_transition()) {
-    auto* const one = find(next->sequence);
-    if (!one || !one->timeline().record(*next, now)) continue;
-    count(*next, one->timeline());
-    notify(next->to == status::preempted     ? kind::preempted
-           : next->from == status::preempted ? kind::resumed
-                                             : kind::scheduled,
-           *one, now);
+    auto* const request = find(next->sequence);
+    if (!request || !request->timeline().record(*next, now)) continue;
+    count(*next, request->timeline());
+    notify(next->current == status::preempted    ? kind::preempted
+           : next->previous == status::preempted ? kind::resumed
+                                                 : kind::scheduled,
+           *request, now);
   }
 }
 
-void engine_metrics::take_report(request_state& one) noexcept {
-  const auto report = one.timeline().take_report();
-  if (report.first_token) notify(kind::first_token, one, *report.first_token);
+void engine_metrics::take_report(request_state& request) noexcept {
+  const auto report = request.timeline().take_report();
+  if (report.first_token) notify(kind::first_token, request, *report.first_token);
   if (report.refused) {
     ++stats_.refused;
-    notify(kind::refused, one, *report.refused);
+    notify(kind::refused, request, *report.refused);
   }
   if (!report.ended) return;
-  count_end(report, one);
-  const bool is_refused = one.reason() == finish_reason::failed && !report.before;
-  notify(report.how == request_timeline::ending::cancelled ? kind::cancelled
-         : is_refused                                      ? kind::refused
-                                                           : kind::finished,
-         one, *report.ended);
+  count_end(report, request);
+  const bool is_refused = request.reason() == finish_reason::failed && !report.previous;
+  notify(report.outcome == request_timeline::ending::cancelled ? kind::cancelled
+         : is_refused                                          ? kind::refused
+                                                               : kind::finished,
+         request, *report.ended);
 }
 
-void engine_metrics::count(const scheduler::transition& what, const request_timeline& of) noexcept {
-  if (what.from == status::waiting) stats_.waiting_tokens -= of.tokens();
-  stats_.scheduled += (what.to == status::running) - (what.from == status::running);
-  preempted_ += (what.to == status::preempted) - (what.from == status::preempted);
+void engine_metrics::count(const scheduler::transition& change, const request_timeline& timeline) noexcept {
+  if (change.previous == status::waiting) stats_.waiting_tokens -= timeline.tokens();
+  stats_.scheduled += (change.current == status::running) - (change.previous == status::running);
+  preempted_ += (change.current == status::preempted) - (change.previous == status::preempted);
 }
 
-void engine_metrics::count_end(const request_timeline::report& what, const request_state& of) noexcept {
-  if (what.before == status::waiting) stats_.waiting_tokens -= of.timeline().tokens();
-  stats_.scheduled -= what.before == status::running;
-  preempted_ -= what.before == status::preempted;
-  if (what.how == request_timeline::ending::cancelled)
+void engine_metrics::count_end(const request_timeline::report& report, const request_state& request) noexcept {
+  if (report.previous == status::waiting) stats_.waiting_tokens -= request.timeline().tokens();
+  stats_.scheduled -= report.previous == status::running;
+  preempted_ -= report.previous == status::preempted;
+  if (report.outcome == request_timeline::ending::cancelled)
     ++stats_.cancelled;
-  else if (of.reason() != finish_reason::failed)
+  else if (request.reason() != finish_reason::failed)
     ++stats_.finished;
   else
-    ++(what.before ? stats_.failed : stats_.refused);
+    ++(report.previous ? stats_.failed : stats_.refused);
 }
 
 // Steps and swaps
@@ -98,17 +98,17 @@ void engine_metrics::executed(step_in_flight& step, clock::time_point now) noexc
   notify_sink([&](event_sink& sink) { sink.on_step(step.event); });
   for (std::size_t i = 0; i < step.rows.size(); ++i) {
     const auto& row = step.rows[i];
-    auto* const one = step.request_of(i);
-    if (!one || !one->timeline().record(step.event, row.prefill) || !row.prefill) continue;
-    one->prefilled(row.position + row.count, step.event.end);
-    notify(kind::prefilled, *one, step.event.end, row.count);
+    auto* const request = step.request_of(i);
+    if (!request || !request->timeline().record(step.event, row.prefill) || !row.prefill) continue;
+    request->prefilled(row.position + row.count, step.event.end);
+    notify(kind::prefilled, *request, step.event.end, row.count);
   }
 }
 
-void engine_metrics::swapped(const scheduler::swap_end& what, const std::exception_ptr& error,
+void engine_metrics::swapped(const scheduler::swap_end& swap, const std::exception_ptr& error,
                              clock::time_point now) noexcept {
-  if (what.beside) return;
-  notify(what.swap_in ? kind::swapped_in : kind::swapped_out, what.sequence, now, what.length,
+  if (swap.beside) return;
+  notify(swap.swap_in ? kind::swapped_in : kind::swapped_out, swap.sequence, now, swap.length,
          error ? diagnostics_of(error) : diagnostics());
 }
 
@@ -136,9 +136,9 @@ engine_stats engine_metrics::stats() noexcept {
   stats_.peak_waiting = std::max(stats_.peak_waiting, stats_.waiting);
   stats_.draft_tokens = plans_.draft_tokens();
   stats_.accepted_draft_tokens = plans_.accepted_drafts();
-  auto all = stats_;
-  all.sampled += all.accepted_draft_tokens;
-  return all;
+  auto result = stats_;
+  result.sampled += result.accepted_draft_tokens;
+  return result;
 }
 
 void engine_metrics::ended(const diagnostics& why, clock::time_point now) noexcept {
@@ -146,26 +146,26 @@ void engine_metrics::ended(const diagnostics& why, clock::time_point now) noexce
   sink_.reset();
 }
 
-void engine_metrics::notify(kind what, scheduler::sequence_id of, clock::time_point at, int tokens,
+void engine_metrics::notify(kind type, scheduler::sequence_id id, clock::time_point time, int tokens,
                             const diagnostics& why) noexcept {
-  if (const auto* const one = find(of)) notify(what, *one, at, tokens, why);
+  if (const auto* const request = find(id)) notify(type, *request, time, tokens, why);
 }
 
-void engine_metrics::notify(kind what, const request_state& of, clock::time_point at, int tokens,
+void engine_metrics::notify(kind type, const request_state& request, clock::time_point time, int tokens,
                             const diagnostics& why) noexcept {
   notify_sink([&](event_sink& sink) {
-    const auto& timeline = of.timeline();
-    const bool failed = what == kind::refused || (what == kind::finished && of.reason() == finish_reason::failed);
-    sink.on_sequence({.what = what,
+    const auto& timeline = request.timeline();
+    const bool failed = type == kind::refused || (type == kind::finished && request.reason() == finish_reason::failed);
+    sink.on_sequence({.type = type,
                       .id = timeline.id(),
-                      .at = at,
+                      .time = time,
                       .slot = timeline.slot(),
                       .tokens = tokens,
                       .step = timeline.step(),
-                      .reason = of.reason(),
-                      .error = failed ? of.error() : why,
-                      .usage = of.usage(),
-                      .request_metrics = timeline.times(at)});
+                      .reason = request.reason(),
+                      .error = failed ? request.error() : why,
+                      .usage = request.usage(),
+                      .request_metrics = timeline.times(time)});
   });
 }
 

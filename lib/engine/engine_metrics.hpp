@@ -20,7 +20,7 @@ using member_map = std::unordered_map<scheduler::sequence_id, std::shared_ptr<re
 /// thread only. Does not allocate.
 class engine_metrics {
  public:
-  using log = std::function<void(std::string_view what, const std::exception_ptr& why)>;
+  using log = std::function<void(std::string_view message, const std::exception_ptr& why)>;
 
   /// `plans` and `members` belong to the loop and must outlive this object. If the sink throws, its exception goes to
   /// `log`, and the sink is released.
@@ -29,13 +29,13 @@ class engine_metrics {
       : plans_(plans), members_(members), slots_(slots), sink_(std::move(sink)), log_(std::move(log)) {}
 
   /// The scheduler has accepted the request's sequence, under this id.
-  void accepted(request_state& one, scheduler::sequence_id id, clock::time_point now) noexcept;
+  void accepted(request_state& request, scheduler::sequence_id id, clock::time_point now) noexcept;
 
   /// Takes the scheduler's transitions.
   void take_transitions(clock::time_point now) noexcept;
 
   /// Takes what the request has reported: that it was refused, had its first token, has ended.
-  void take_report(request_state& one) noexcept;
+  void take_report(request_state& request) noexcept;
 
   /// `step` has been planned and is about to be launched.
   void planned(step_in_flight& step, clock::time_point now) noexcept;
@@ -44,7 +44,7 @@ class engine_metrics {
   void executed(step_in_flight& step, clock::time_point now) noexcept;
 
   /// A swap has ended, or failed with `error`.
-  void swapped(const scheduler::swap_end& what, const std::exception_ptr& error, clock::time_point now) noexcept;
+  void swapped(const scheduler::swap_end& swap, const std::exception_ptr& error, clock::time_point now) noexcept;
 
   /// The engine has ended, and all requests with it.
   void ended(const diagnostics& why, clock::time_point now) noexcept;
@@ -55,12 +55,12 @@ class engine_metrics {
   using kind = sequence_event::kind;
 
   request_state* find(scheduler::sequence_id id) const noexcept;
-  void count(const scheduler::transition& what, const request_timeline& of) noexcept;
-  void count_end(const request_timeline::report& what, const request_state& of) noexcept;
+  void count(const scheduler::transition& change, const request_timeline& timeline) noexcept;
+  void count_end(const request_timeline::report& report, const request_state& request) noexcept;
   void count(const step_event& step) noexcept;
-  void notify(kind what, scheduler::sequence_id of, clock::time_point at, int tokens,
+  void notify(kind type, scheduler::sequence_id id, clock::time_point time, int tokens,
               const diagnostics& why = {}) noexcept;
-  void notify(kind what, const request_state& of, clock::time_point at, int tokens = 0,
+  void notify(kind type, const request_state& request, clock::time_point time, int tokens = 0,
               const diagnostics& why = {}) noexcept;
   template <class Call>
   void notify_sink(Call call) noexcept;

@@ -12,9 +12,9 @@ std::shared_ptr<group_face> make_group(std::vector<std::shared_ptr<stream_face>>
   std::vector<std::shared_ptr<stream_state>> states;
   states.reserve(streams.size());
   for (const auto& each : streams) states.push_back(std::static_pointer_cast<stream_state>(each));
-  auto made = std::make_shared<group_state>(std::move(states));
-  made->join_all();
-  return made;
+  auto group = std::make_shared<group_state>(std::move(states));
+  group->join_all();
+  return group;
 }
 
 group_state::group_state(std::vector<std::shared_ptr<stream_state>> streams)
@@ -90,20 +90,20 @@ void group_state::settle(async::pending_operation& called) noexcept {
   next_.reset();
 }
 
-std::shared_ptr<async::pending_operation> group_state::offer(std::size_t index, const offer_of& what) noexcept {
+std::shared_ptr<async::pending_operation> group_state::offer(std::size_t index, const offer_of& offered) noexcept {
   const std::lock_guard lock(mutex_);
-  auto& one = members_[index];
-  if (one.over) return nullptr;
+  auto& entry = members_[index];
+  if (entry.over) return nullptr;
   if (!next_ || next_->completed()) {
     list(index, false);
     return nullptr;
   }
-  if (what.piece || what.failed || (events_ && (what.progress || what.ended))) {
+  if (offered.piece || offered.failed || (events_ && (offered.progress || offered.ended))) {
     chosen_ = index;
     next_->complete();
     return next_;
   }
-  if (what.ended) end(one);
+  if (offered.ended) end(entry);
   if (open_ > 0) return nullptr;
   next_->set_result(error_code(), std::optional<stream_event>());
   next_->complete();
@@ -139,8 +139,8 @@ void group_state::list(std::size_t index, bool first) noexcept {
   first ? listed_.push_front(index) : listed_.push_back(index);
 }
 
-void group_state::end(member& one) noexcept {
-  if (!std::exchange(one.over, true)) --open_;
+void group_state::end(member& entry) noexcept {
+  if (!std::exchange(entry.over, true)) --open_;
 }
 
 /// What it would have taken is kept.

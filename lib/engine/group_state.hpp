@@ -43,7 +43,7 @@ class group_state final : public group_face, public std::enable_shared_from_this
   void abort() noexcept override;
 
   /// A stream has something. Returns the operation that this completes, for the stream to post; else null.
-  std::shared_ptr<async::pending_operation> offer(std::size_t index, const offer_of& what) noexcept;
+  std::shared_ptr<async::pending_operation> offer(std::size_t index, const offer_of& offered) noexcept;
 
   /// Whether an operation waits, or its handler has not run yet; one that wants progress, if asked for that.
   bool waits(bool for_progress) const noexcept;
@@ -61,7 +61,7 @@ class group_state final : public group_face, public std::enable_shared_from_this
 
   // Under the lock.
   void list(std::size_t index, bool first) noexcept;
-  void end(member& one) noexcept;
+  void end(member& entry) noexcept;
   void give_up() noexcept;
 
   mutable async::forkable_mutex mutex_;

@@ -19,13 +19,14 @@ class guide_allowance {
   /// One row's, on the current thread while this exists.
   class share {
    public:
-    explicit share(guide_allowance& of) noexcept : of_(of), work_(of.left_ > 0 ? max_of_row : least_of_row) {}
-    ~share() { of_.left_ -= work_.steps(); }
+    explicit share(guide_allowance& allowance) noexcept
+        : allowance_(allowance), work_(allowance.left_ > 0 ? max_of_row : least_of_row) {}
+    ~share() { allowance_.left_ -= work_.steps(); }
     share(const share&) = delete;
     share& operator=(const share&) = delete;
 
    private:
-    guide_allowance& of_;
+    guide_allowance& allowance_;
     const grammar::brief_work work_;
   };
 

@@ -13,14 +13,14 @@ namespace cogen::detail {
 class inbox {
  public:
   /// Enqueues a request state unless it is queued already. False once closed: then it is not enqueued.
-  bool put(std::shared_ptr<request_state> from) noexcept {
+  bool put(std::shared_ptr<request_state> request) noexcept {
     std::lock_guard lock(mutex_);
     if (closed_) return false;
-    if (from->enqueued_) return true;
-    from->enqueued_ = true;
+    if (request->enqueued_) return true;
+    request->enqueued_ = true;
     auto& place = last_ ? last_->next_ : first_;
-    last_ = from.get();
-    place = std::move(from);
+    last_ = request.get();
+    place = std::move(request);
     return true;
   }
 

@@ -15,7 +15,7 @@ namespace cogen::detail {
 /// What the generations of a request share once its prompt has been read.
 struct prepared_request {
   /// Throws what new_tokens_after() throws, and std::invalid_argument for wrong sampling parameters and stop strings.
-  prepared_request(const std::shared_ptr<const request>& what, std::size_t prompt, const engine_parts& parts,
+  prepared_request(const std::shared_ptr<const request>& request, std::size_t prompt, const engine_parts& parts,
                    int vocabulary);
 
   const int new_tokens;  ///< at most

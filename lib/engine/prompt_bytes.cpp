@@ -53,19 +53,19 @@ class bounded_count {
 
 }  // namespace
 
-std::size_t prompt_bytes(const request& what, std::size_t most) {
+std::size_t prompt_bytes(const request& request, std::size_t most) {
   bounded_count count(most);
-  if (const auto* text = std::get_if<std::string>(&what.prompt)) count.add(text->size());
-  for (const auto& each : what.bad_words) count.add(each.size());
-  const auto* messages = std::get_if<chat_messages>(&what.prompt);
+  if (const auto* text = std::get_if<std::string>(&request.prompt)) count.add(text->size());
+  for (const auto& each : request.bad_words) count.add(each.size());
+  const auto* messages = std::get_if<chat_messages>(&request.prompt);
   if (!messages) return count.bytes();
   for (const auto& each : *messages) {
     if (count.is_full()) break;
     count.add(each.role.size() + each.content.size());
     count.add(each.extra);
   }
-  count.add(what.chat_template_kwargs);
-  for (const auto& each : what.tools) count.add(each);
+  count.add(request.chat_template_kwargs);
+  for (const auto& each : request.tools) count.add(each);
   return count.bytes();
 }
 

@@ -8,6 +8,6 @@ namespace cogen::detail {
 
 /// About how many bytes a request's prompt has that is a text or a chat, with its tools and variables. Counts no
 /// further than to `most`, which is then returned.
-std::size_t prompt_bytes(const request& what, std::size_t most);
+std::size_t prompt_bytes(const request& request, std::size_t most);
 
 }  // namespace cogen::detail

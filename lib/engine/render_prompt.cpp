@@ -22,14 +22,14 @@ response::call_id_syntax call_id_of(const model& model) try {
 
 }  // namespace
 
-rendered_prompt render_prompt(const model& model, const request& what) try {
-  const auto* messages = std::get_if<chat_messages>(&what.prompt);
+rendered_prompt render_prompt(const model& model, const request& request) try {
+  const auto* messages = std::get_if<chat_messages>(&request.prompt);
   if (!messages) throw std::invalid_argument("the prompt is not a chat");
   const detail::chat_encoder chats{.tokenizer = model.has_tokenizer() ? &model.tokenizer() : nullptr,
                                    .chat = model.chat(),
                                    .chat_error = model.chat_error(),
                                    .call_id = call_id_of(model)};
-  auto prompt = chats.encode(*messages, what);
+  auto prompt = chats.encode(*messages, request);
   return {prompt.text(), std::move(prompt.tokens)};
 } catch (...) {
   throw generation_error(detail::diagnostics_of(std::current_exception()));

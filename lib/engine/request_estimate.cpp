@@ -14,13 +14,13 @@ namespace cogen::detail {
 namespace {
 
 /// Throws what guide_of() throws.
-void check_guide(const std::shared_ptr<engine_loop>& loop, const request& what, const read_request& inputs) {
+void check_guide(const std::shared_ptr<engine_loop>& loop, const request& request, const read_request& inputs) {
   const auto check = [&](grammar::work_watch* watch) {
-    guide_of(what, inputs, loop->parts(), loop->formats(), loop->responses(), watch);
+    guide_of(request, inputs, loop->parts(), loop->formats(), loop->responses(), watch);
   };
-  if (!may_compile(what, loop->formats())) return check(nullptr);
+  if (!may_compile(request, loop->formats())) return check(nullptr);
   std::exception_ptr wrong;
-  loop->compilations().run(what.tenant, [&, owner = loop](grammar::work_watch& watch) {
+  loop->compilations().run(request.tenant, [&, owner = loop](grammar::work_watch& watch) {
     try {
       check(&watch);
     } catch (...) {
@@ -32,7 +32,7 @@ void check_guide(const std::shared_ptr<engine_loop>& loop, const request& what, 
 
 }  // namespace
 
-request_estimate estimate_of(const std::shared_ptr<engine_loop>& loop, const request& what) {
+request_estimate estimate_of(const std::shared_ptr<engine_loop>& loop, const request& request) {
   const auto& parts = loop->parts();
   request_estimate result;
   const auto may_hold = [&](int tokens) {
@@ -40,16 +40,16 @@ request_estimate estimate_of(const std::shared_ptr<engine_loop>& loop, const req
     result.cache_bytes = parts.limits.usage(tokens);
   };
   try {
-    check_parameters(what, loop->vocabulary());
-    const auto inputs = read(what, parts, loop->responses().syntax(), loop->vocabulary());
+    check_parameters(request, loop->vocabulary());
+    const auto inputs = read(request, parts, loop->responses().syntax(), loop->vocabulary());
     result.prompt_tokens = static_cast<int>(inputs.prompt.size());
     if (inputs.encoder_input) result.encoder_tokens = static_cast<int>(inputs.encoder_input->size());
     may_hold(result.prompt_tokens + 1);
-    may_hold(result.prompt_tokens + new_tokens_after(result.prompt_tokens, what, parts.limits));
-    const sampler sampling(what.sampling, loop->vocabulary(), end_tokens_of(what, parts));
-    const token_filter filter(what, parts.tokenizer.get(), loop->vocabulary());
-    check_guide(loop, what, inputs);
-    const text::stop_matcher cuts(what.stop);
+    may_hold(result.prompt_tokens + new_tokens_after(result.prompt_tokens, request, parts.limits));
+    const sampler sampling(request.sampling, loop->vocabulary(), end_tokens_of(request, parts));
+    const token_filter filter(request, parts.tokenizer.get(), loop->vocabulary());
+    check_guide(loop, request, inputs);
+    const text::stop_matcher cuts(request.stop);
   } catch (...) {
     result.why_not = diagnostics_of(std::current_exception());
   }

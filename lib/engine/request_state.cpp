@@ -16,9 +16,9 @@ request_state::request_state(std::shared_ptr<engine_loop> engine)
 
 request_state::~request_state() { request_state::leave_engine(); }
 
-std::optional<diagnostics> request_state::begin_work(std::span<admission_state* const> others, bool accepted) noexcept {
+std::optional<diagnostics> request_state::begin_work(std::span<admission_state* const> peers, bool accepted) noexcept {
   if (engine_->is_forked()) return engine_->error();
-  auto refused = engine_->admissions().begin(admission_, others, accepted);
+  auto refused = engine_->admissions().begin(admission_, peers, accepted);
   if (!refused) return std::nullopt;
   if (auto ended = engine_->error()) return ended;
   return refused;
@@ -33,9 +33,9 @@ void request_state::schedule(int prefix_hit_tokens) noexcept {
   set_cached_tokens(prefix_hit_tokens);
 }
 
-void request_state::begin_late(scheduler::late_sample what, row_output output) {
+void request_state::begin_late(scheduler::late_sample sample, row_output output) {
   sampling()->begin_late(std::move(output));
-  late_ = what;
+  late_ = sample;
   late_is_over_ = false;
   try {
     engine_->late_samples().put(admission_.tenant, [self = shared_from_this()] { self->sample_late(); });
@@ -53,11 +53,11 @@ void request_state::sample_late() noexcept {
 
 std::optional<std::pair<scheduler::late_sample, row_output>> request_state::take_late() noexcept {
   if (!late_ || !late_is_over_) return std::nullopt;
-  auto what = *std::exchange(late_, std::nullopt);
+  auto sample = *std::exchange(late_, std::nullopt);
   auto outcome = is_unwanted() ? row_output{.error = net::error::operation_aborted} : sampling()->take_late();
-  what.sampled = outcome.chosen.id;
-  what.failed = static_cast<bool>(outcome.error);
-  return std::pair(what, std::move(outcome));
+  sample.sampled = outcome.chosen.id;
+  sample.failed = static_cast<bool>(outcome.error);
+  return std::pair(sample, std::move(outcome));
 }
 
 void request_state::end_with(const diagnostics& why, loop_view& loop) {
@@ -101,17 +101,17 @@ void request_state::post(std::shared_ptr<async::pending_operation> completed) no
 }
 
 bool request_state::post_all(std::shared_ptr<async::pending_operation> completed) noexcept {
-  bool all = true;
-  for (auto each = std::move(completed); each;) {
-    auto next = std::move(each->next);
-    if (!each->post_again()) {
+  bool posted = true;
+  for (auto operation = std::move(completed); operation;) {
+    auto next = std::move(operation->next);
+    if (!operation->post_again()) {
       const std::lock_guard lock(mutex_);
-      keep(std::move(each));
-      all = false;
+      keep(std::move(operation));
+      posted = false;
     }
-    each = std::move(next);
+    operation = std::move(next);
   }
-  return all;
+  return posted;
 }
 
 /// The engine has ended: there is no later round. Handlers that there is no memory for are destroyed.

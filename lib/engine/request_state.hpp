@@ -56,8 +56,8 @@ class request_state : public std::enable_shared_from_this<request_state> {
   /// Ends the request with an error: the engine has ended, or the request could not be served. Any thread.
   virtual void fail(const diagnostics& why) noexcept = 0;
 
-  /// A step that has ended at `at` ran the first `tokens` of its sequence, or the last ones of those, as a prompt.
-  virtual void prefilled(int /*tokens*/, clock::time_point /*at*/) noexcept {}
+  /// A step that has ended at `time` ran the first `tokens` of its sequence, or the last ones of those, as a prompt.
+  virtual void prefilled(int /*tokens*/, clock::time_point /*time*/) noexcept {}
 
   /// True while the client has a result and may be about to ask for more: the next step may wait for it.
   virtual bool awaits_client() const = 0;
@@ -71,7 +71,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   // Where its row is late. Until its outcome is taken, its sampler belongs to the thread that samples it.
 
   /// This one is. Samples it beside the steps; process() is called when that is done. Throws std::bad_alloc.
-  void begin_late(scheduler::late_sample what, row_output output);
+  void begin_late(scheduler::late_sample sample, row_output output);
 
   /// What it has sampled in the end, with its outcome. Nothing: it is not known yet, or there was no such row.
   std::optional<std::pair<scheduler::late_sample, row_output>> take_late() noexcept;
@@ -140,9 +140,9 @@ class request_state : public std::enable_shared_from_this<request_state> {
 
   // Admission. Any thread.
 
-  /// Begins a generation or an operation, and those of `others`, which count alike. If it is refused, returns the
+  /// Begins a generation or an operation, and those of `peers`, which count alike. If it is refused, returns the
   /// reason. Work that is `accepted` belongs to a generation that has begun.
-  std::optional<diagnostics> begin_work(std::span<admission_state* const> others = {}, bool accepted = false) noexcept;
+  std::optional<diagnostics> begin_work(std::span<admission_state* const> peers = {}, bool accepted = false) noexcept;
   void end_work() noexcept;
   virtual void leave_engine() noexcept;
 

@@ -28,18 +28,18 @@ std::shared_ptr<const row_processor> processor_of(const std::shared_ptr<const sa
 
 void sampling_state::fill(step& step) {
   const auto& row = step.rows[step.sampling.rows.size()];
-  auto& how = step.add_row_sampling();
+  auto& settings = step.add_row_sampling();
   try {
     if (row.scored) add_scores(row, step);
     if (row.wanted == scheduler::output::sample) {
       add_samples(row, step);
-      how.masks = constraint ? this : nullptr;
-      how.predicts = predicts;
-      if (parameters->has_processor()) how.processor = processor_of(parameters, history);
+      settings.masks = constraint ? this : nullptr;
+      settings.predicts = predicts;
+      if (parameters->has_processor()) settings.processor = processor_of(parameters, history);
       return;
     }
   } catch (...) {
-    how.is_out_of_memory = true;
+    settings.is_out_of_memory = true;
   }
   step.pad_samples();
 }

@@ -47,29 +47,29 @@ void sequence_state::start_forward(std::shared_ptr<forward_operation> wait, std:
 }
 
 void sequence_state::start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens,
-                                  sampling_params how) {
-  start_sampling(decode_, std::move(wait), sampled_token(), std::move(tokens), std::move(how), {});
+                                  sampling_params params) {
+  start_sampling(decode_, std::move(wait), sampled_token(), std::move(tokens), std::move(params), {});
 }
 
-void sequence_state::start_draft(std::shared_ptr<draft_operation> wait, std::vector<token> tokens, sampling_params how,
-                                 std::vector<token> drafts) {
-  start_sampling(draft_, std::move(wait), std::vector<sampled_token>(), std::move(tokens), std::move(how),
+void sequence_state::start_draft(std::shared_ptr<draft_operation> wait, std::vector<token> tokens,
+                                 sampling_params params, std::vector<token> drafts) {
+  start_sampling(draft_, std::move(wait), std::vector<sampled_token>(), std::move(tokens), std::move(params),
                  std::move(drafts));
 }
 
 template <class Operation, class Result>
 void sequence_state::start_sampling(std::shared_ptr<Operation>& pending, std::shared_ptr<Operation> wait, Result none,
-                                    std::vector<token> tokens, sampling_params how, std::vector<token> drafts) {
+                                    std::vector<token> tokens, sampling_params params, std::vector<token> drafts) {
   completion_lock lock(*this);
   if (busy()) return complete(wait, conflict(), std::move(none));
   auto wrong = problem(tokens, 1);
   if (!wrong) wrong = outside_vocabulary(drafts);
-  if (auto sentence = how.problem(engine_->vocabulary()); sentence && !wrong)
+  if (auto sentence = params.problem(engine_->vocabulary()); sentence && !wrong)
     wrong = diagnostics(error::invalid_request, *sentence);
   if (!wrong)
     wrong =
         add_run({std::move(tokens), scheduler::output::sample,
-                 std::make_shared<const sampler>(std::move(how), engine_->vocabulary(), engine_->parts().end_tokens),
+                 std::make_shared<const sampler>(std::move(params), engine_->vocabulary(), engine_->parts().end_tokens),
                  std::move(drafts)});
   if (wrong) {
     diagnostics_ = std::move(*wrong);
@@ -144,11 +144,11 @@ void sequence_state::truncate(int length) {
   notify_engine();
 }
 
-void sequence_state::constrain(std::unique_ptr<guide> by) {
+void sequence_state::constrain(std::unique_ptr<guide> guide) {
   {
     const completion_lock lock(*this);
     if (busy()) throw generation_error(conflict());
-    commands_.push_back(constrain_command{std::move(by)});
+    commands_.push_back(constrain_command{std::move(guide)});
   }
   notify_engine();
 }
@@ -231,14 +231,14 @@ std::optional<diagnostics> sequence_state::outside_vocabulary(const std::vector<
   return std::nullopt;
 }
 
-std::optional<diagnostics> sequence_state::add_run(run_command what) {
+std::optional<diagnostics> sequence_state::add_run(run_command run) {
   commands_.reserve(commands_.size() + 1);
   if (auto refused = begin_work({}, opener_ == opened_by::strategy)) {
     refused_ = engine_->enqueue(shared_from_this());
     return refused;
   }
-  fed_ = what.fed.size();
-  commands_.push_back(std::move(what));
+  fed_ = run.fed.size();
+  commands_.push_back(std::move(run));
   return std::nullopt;
 }
 
@@ -283,7 +283,7 @@ void sequence_state::process(loop_view& loop) {
   lock.unlock();
   if (read && !leaves) restore(*read, loop);
   if (undone) undo(*undone, loop);
-  for (auto& each : commands) std::visit([&](auto& what) { execute(what, loop); }, each);
+  for (auto& each : commands) std::visit([&](auto& item) { execute(item, loop); }, each);
   if (leaves) {
     timeline().end(loop.now(), request_timeline::ending::cancelled);
     leave(loop);
@@ -307,9 +307,9 @@ void sequence_state::undo(std::size_t length, loop_view& loop) {
   if (loop.scheduler().tokens(*id_).size() > length) loop.scheduler().truncate(*id_, static_cast<int>(length));
 }
 
-void sequence_state::extend_history(const scheduler::token_list& all) {
+void sequence_state::extend_history(const scheduler::token_list& tokens) {
   const std::lock_guard lock(mutex_);
-  sampling_.history.extend(all);
+  sampling_.history.extend(tokens);
 }
 
 void sequence_state::truncate_history(std::size_t length) {
@@ -328,51 +328,52 @@ scheduler::sequence_options sequence_state::served_as() const {
   return served;
 }
 
-void sequence_state::execute(run_command& what, loop_view& loop) try {
+void sequence_state::execute(run_command& run, loop_view& loop) try {
   if (!id_) {
     id_ = loop.scheduler().submit(served_as());
     loop.join(*id_, shared_from_this());
   }
   const int length = static_cast<int>(sampling_.history.length());
-  auto checkpoints = checkpoints_of(what.fed, engine_->parts(), length);
-  const auto most = 1 + static_cast<int>(what.drafts.size());
-  loop.scheduler().start(*id_, {what.fed, what.wanted, most, 1, std::move(checkpoints)});
-  if (!what.drafts.empty()) loop.scheduler().propose(*id_, std::move(what.drafts));
+  auto checkpoints = checkpoints_of(run.fed, engine_->parts(), length);
+  const auto most = 1 + static_cast<int>(run.drafts.size());
+  loop.scheduler().start(*id_, {run.fed, run.wanted, most, 1, std::move(checkpoints)});
+  if (!run.drafts.empty()) loop.scheduler().propose(*id_, std::move(run.drafts));
   extend_history(loop.scheduler().tokens(*id_));
-  if (what.sampled_by) sampling_.parameters = std::move(what.sampled_by);
+  if (run.sampled_by) sampling_.parameters = std::move(run.sampled_by);
 } catch (const std::length_error& e) {
   end_run(diagnostics(error::does_not_fit, e.what()), loop);
 }
 
-void sequence_state::execute(truncate_command& what, loop_view& loop) {
+void sequence_state::execute(truncate_command& truncation, loop_view& loop) {
   ++sampling_.truncations;
-  truncate_history(static_cast<std::size_t>(what.length));
-  if (id_) loop.scheduler().truncate(*id_, what.length);
+  truncate_history(static_cast<std::size_t>(truncation.length));
+  if (id_) loop.scheduler().truncate(*id_, truncation.length);
 }
 
-void sequence_state::execute(constrain_command& what, loop_view&) {
+void sequence_state::execute(constrain_command& replacement, loop_view&) {
   sampling_.constraint.reset();
-  if (!what.by) return;
-  sampling_.constraint = std::make_unique<constraint>(std::move(what.by), text_after(sampling_.history.length()));
+  if (!replacement.next_guide) return;
+  sampling_.constraint =
+      std::make_unique<constraint>(std::move(replacement.next_guide), text_after(sampling_.history.length()));
 }
 
 /// If the fork fails, the child ends with the error.
-void sequence_state::execute(fork_command& what, loop_view& loop) try {
-  auto& child = *what.child;
+void sequence_state::execute(fork_command& fork, loop_view& loop) try {
+  auto& child = *fork.child;
   child.awaits_fork_ = false;
-  engine_->enqueue(what.child);
+  engine_->enqueue(fork.child);
   child.sampling_.random = sampling_.random.fork();
   if (sampling_.constraint) child.sampling_.constraint = std::make_unique<constraint>(sampling_.constraint->clone());
   if (!id_) return;
   child.id_ = loop.scheduler().fork(*id_);
-  loop.join(*child.id_, what.child);
+  loop.join(*child.id_, fork.child);
   if (!loop.scheduler().exact(*child.id_)) child.lose_exactness();
 } catch (...) {
-  what.child->end_with(diagnostics_of(std::current_exception()), loop);
+  fork.child->end_with(diagnostics_of(std::current_exception()), loop);
 }
 
 void sequence_state::deliver(const scheduler::event& event, row_output& output, loop_view& loop) {
-  switch (event.what) {
+  switch (event.type) {
     case scheduler::event::kind::finished:
       if (event.reason == scheduler::finish::failed) end_run(output.error, loop);
       return;
@@ -429,8 +430,8 @@ void sequence_state::fail(const diagnostics& why) noexcept {
   leave_engine();
   const auto left = std::exchange(commands_, {});
   lock.unlock();
-  for (const auto& each : left)
-    if (const auto* const fork = std::get_if<fork_command>(&each)) fork->child->fail(why);
+  for (const auto& item : left)
+    if (const auto* const fork = std::get_if<fork_command>(&item)) fork->child->fail(why);
 }
 
 bool sequence_state::is_unwanted() const noexcept {

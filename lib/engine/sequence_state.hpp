@@ -28,9 +28,9 @@ class sequence_state final : public request_state, public sequence_face {
   net::any_io_executor default_executor() const override;
   void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) override;
   void cancel_forward(const forward_operation& wait) noexcept override;
-  void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params how) override;
+  void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params params) override;
   void cancel_decode(const decode_operation& wait) noexcept override;
-  void start_draft(std::shared_ptr<draft_operation> wait, std::vector<token> tokens, sampling_params how,
+  void start_draft(std::shared_ptr<draft_operation> wait, std::vector<token> tokens, sampling_params params,
                    std::vector<token> drafts) override;
   void cancel_draft(const draft_operation& wait) noexcept override;
   void start_suspend(std::shared_ptr<plain_operation> wait) override;
@@ -42,7 +42,7 @@ class sequence_state final : public request_state, public sequence_face {
   void drop(async::pending_operation& dropped) noexcept override;
   std::shared_ptr<sequence_face> fork() override;
   void truncate(int length) override;
-  void constrain(std::unique_ptr<guide> by) override;
+  void constrain(std::unique_ptr<guide> guide) override;
   std::vector<token> tokens() const override;
   bool exact() const override;
   diagnostics error() const override;
@@ -64,8 +64,8 @@ class sequence_state final : public request_state, public sequence_face {
 
   /// Takes a session until `unwanted` returns true. Called on a thread that runs no steps. The snapshot may be null.
   using session_target = std::function<diagnostics(
-      const session& what, const std::shared_ptr<const kv_snapshot>& snapshot, const std::function<bool()>& unwanted)>;
-  void start_copy(std::shared_ptr<plain_operation> wait, session_target to);
+      const session& state, const std::shared_ptr<const kv_snapshot>& snapshot, const std::function<bool()>& unwanted)>;
+  void start_copy(std::shared_ptr<plain_operation> wait, session_target target);
 
   /// False: it is refused, and `wait` is completed. Otherwise finish_open() or fail_opening() has to follow.
   bool begin_open(std::shared_ptr<open_operation> wait);
@@ -91,7 +91,7 @@ class sequence_state final : public request_state, public sequence_face {
     int length;
   };
   struct constrain_command {
-    std::unique_ptr<guide> by;
+    std::unique_ptr<guide> next_guide;
   };
   struct fork_command {
     std::shared_ptr<sequence_state> child;
@@ -101,14 +101,14 @@ class sequence_state final : public request_state, public sequence_face {
   };
   struct save_command {
     std::shared_ptr<plain_operation> wait;
-    session_target to;
+    session_target target;
     std::optional<scheduler::kept_snapshot> copy = {};  ///< requested from the scheduler
   };
   using command =
       std::variant<run_command, truncate_command, constrain_command, fork_command, suspend_command, save_command>;
-  static bool is_run(const command& what) { return std::holds_alternative<run_command>(what); }
-  static bool is_operation(const command& what) {
-    return is_run(what) || std::holds_alternative<suspend_command>(what) || std::holds_alternative<save_command>(what);
+  static bool is_run(const command& item) { return std::holds_alternative<run_command>(item); }
+  static bool is_operation(const command& item) {
+    return is_run(item) || std::holds_alternative<suspend_command>(item) || std::holds_alternative<save_command>(item);
   }
 
   std::shared_ptr<sequence_state> self() { return std::static_pointer_cast<sequence_state>(shared_from_this()); }
@@ -119,30 +119,30 @@ class sequence_state final : public request_state, public sequence_face {
   std::optional<diagnostics> outside_vocabulary(const std::vector<token>& tokens) const;
   template <class Operation, class Result>
   void start_sampling(std::shared_ptr<Operation>& pending, std::shared_ptr<Operation> wait, Result none,
-                      std::vector<token> tokens, sampling_params how, std::vector<token> drafts);
-  std::optional<diagnostics> add_run(run_command what);  // changes nothing if it throws
+                      std::vector<token> tokens, sampling_params params, std::vector<token> drafts);
+  std::optional<diagnostics> add_run(run_command run);  // changes nothing if it throws
   void withdraw() noexcept;
   template <class Operation, class Result>
   void cancel_run(std::shared_ptr<Operation>& pending, const Operation& wait, Result none) noexcept;
   bool awaits_stored_prefix(const std::vector<command>& commands, loop_view& loop);
   void notify_engine();
   void undo(std::size_t length, loop_view& loop);
-  void extend_history(const scheduler::token_list& all);
+  void extend_history(const scheduler::token_list& tokens);
   void truncate_history(std::size_t length);
-  void execute(run_command& what, loop_view& loop);
-  void execute(truncate_command& what, loop_view& loop);
-  void execute(constrain_command& what, loop_view& loop);
-  void execute(fork_command& what, loop_view& loop);
-  void execute(suspend_command& what, loop_view& loop);
-  void execute(save_command& what, loop_view& loop);
+  void execute(run_command& run, loop_view& loop);
+  void execute(truncate_command& truncation, loop_view& loop);
+  void execute(constrain_command& replacement, loop_view& loop);
+  void execute(fork_command& fork, loop_view& loop);
+  void execute(suspend_command& suspension, loop_view& loop);
+  void execute(save_command& save, loop_view& loop);
   void continue_suspending(loop_view& loop);
   void continue_saving(loop_view& loop);
-  void write(const std::shared_ptr<const kv_snapshot>& snapshot, const scheduler::snapshot& of);
+  void write(const std::shared_ptr<const kv_snapshot>& snapshot, const scheduler::snapshot& extent);
   session saved_state() const;
   void read(const std::filesystem::path& path);
-  void restore(read_session& what, loop_view& loop);
+  void restore(read_session& loaded, loop_view& loop);
   bool awaits(const std::shared_ptr<plain_operation>& wait) const;
-  void start_plain(std::shared_ptr<plain_operation> wait, command what);
+  void start_plain(std::shared_ptr<plain_operation> wait, command item);
   void complete_plain(const std::shared_ptr<plain_operation>& wait, const diagnostics& why = {});
   void end_run(diagnostics why, loop_view& loop);
   void complete_waiter(const diagnostics& why);

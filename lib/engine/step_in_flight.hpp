@@ -19,15 +19,15 @@ class step_in_flight : public step {
   using step::step;
 
   /// Adds the request of the next of the rows, and how it is sampled. It lives at least until clear().
-  void add_request(std::shared_ptr<request_state> one) {
-    one->sampling()->fill(*this);
-    requests_.push_back(std::move(one));
+  void add_request(std::shared_ptr<request_state> request) {
+    request->sampling()->fill(*this);
+    requests_.push_back(std::move(request));
   }
 
   /// The request of a row; null if it has left meanwhile.
   request_state* request_of(std::size_t row) const noexcept {
-    auto* const one = requests_[row].get();
-    return one->is_joined_as(rows[row].sequence) ? one : nullptr;
+    auto* const request = requests_[row].get();
+    return request->is_joined_as(rows[row].sequence) ? request : nullptr;
   }
 
   /// Empties the step and keeps its memory.

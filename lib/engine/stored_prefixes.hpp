@@ -26,29 +26,29 @@ class stored_prefixes {
   bool restore(std::span<const token> prompt, const scheduler::cache_salt& salt,
                const std::shared_ptr<request_state>& waiter);
 
-  bool waits(const request_state& one) const;
+  bool waits(const request_state& request) const;
 
   /// A transfer of the scheduler's has ended.
   void transferred(scheduler::swap_id name);
 
   /// Writes the copies that have ended without an error.
-  void save(std::span<const scheduler::cached_prefix> copies, runner& from);
+  void save(std::span<const scheduler::cached_prefix> copies, runner& source);
 
   /// Fails what still waits.
   void fail(const diagnostics& why) noexcept;
 
  private:
   struct restoring {
-    std::shared_ptr<const stored_prefix> what;
+    std::shared_ptr<const stored_prefix> source;
     std::vector<std::shared_ptr<request_state>> waiters;
     std::optional<scheduler::swap_id> name = {};  ///< once it was read
   };
   using place = std::list<restoring>::iterator;
 
-  void read(place at);
-  void fill(place at, read_session found);
-  void lose(place at, const diagnostics& why);
-  void end(place at);
+  void read(place position);
+  void fill(place position, read_session found);
+  void lose(place position, const diagnostics& why);
+  void end(place position);
 
   engine_loop& loop_;
   prefix_directory directory_;

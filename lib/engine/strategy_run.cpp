@@ -12,12 +12,12 @@ class strategy_run::completion_handler {
  public:
   using cancellation_slot_type = net::cancellation_slot;
 
-  explicit completion_handler(std::shared_ptr<strategy_run> of) : of_(std::move(of)) {}
-  cancellation_slot_type get_cancellation_slot() const noexcept { return of_->cancel_.slot(); }
+  explicit completion_handler(std::shared_ptr<strategy_run> run) : run_(std::move(run)) {}
+  cancellation_slot_type get_cancellation_slot() const noexcept { return run_->cancel_.slot(); }
   void operator()(const std::exception_ptr&) const noexcept {}
 
  private:
-  std::shared_ptr<strategy_run> of_;
+  std::shared_ptr<strategy_run> run_;
 };
 
 void strategy_run::add(const std::shared_ptr<output_face>& stream) { streams_.push_back(stream); }
@@ -43,7 +43,7 @@ net::awaitable<void> strategy_run::run(std::shared_ptr<strategy_run> self, strat
   if (self->left_ == self->streams_.size()) co_return;
   diagnostics why;
   try {
-    co_await self->how_.run(std::move(input), outputs);
+    co_await self->strategy_.run(std::move(input), outputs);
   } catch (...) {
     why = diagnostics_of(std::current_exception());
   }

@@ -13,7 +13,7 @@ namespace cogen::detail {
 /// except add().
 class strategy_run : public std::enable_shared_from_this<strategy_run> {
  public:
-  explicit strategy_run(group_strategy how) : how_(std::move(how)) {}
+  explicit strategy_run(group_strategy strategy) : strategy_(std::move(strategy)) {}
 
   /// Adds one of the streams, before any of them is submitted.
   void add(const std::shared_ptr<output_face>& stream);
@@ -31,7 +31,7 @@ class strategy_run : public std::enable_shared_from_this<strategy_run> {
   static net::awaitable<void> run(std::shared_ptr<strategy_run> self, strategy_input input,
                                   std::vector<strategy_output> outputs);
 
-  const group_strategy how_;
+  const group_strategy strategy_;
   std::vector<std::weak_ptr<output_face>> streams_;
   std::size_t left_ = 0;
   bool has_begun_ = false;

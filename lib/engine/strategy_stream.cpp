@@ -11,22 +11,22 @@
 namespace cogen::detail {
 namespace {
 
-void check_for_strategy(const request& what) {
-  if (what.prompt_logprobs) throw std::invalid_argument("prompt_logprobs is set; a strategy does not report them");
-  if (what.echo) throw std::invalid_argument("echo is set; the streams of a strategy do not begin with the prompt");
-  if (what.response_format) throw std::invalid_argument("response_format is set; strategies take no format");
-  if (what.tool_choice.type != tool_choice::kind::automatic || what.reasoning_budget)
+void check_for_strategy(const request& request) {
+  if (request.prompt_logprobs) throw std::invalid_argument("prompt_logprobs is set; a strategy does not report them");
+  if (request.echo) throw std::invalid_argument("echo is set; the streams of a strategy do not begin with the prompt");
+  if (request.response_format) throw std::invalid_argument("response_format is set; strategies take no format");
+  if (request.tool_choice.type != tool_choice::kind::automatic || request.reasoning_budget)
     throw std::invalid_argument("tool_choice or reasoning_budget is set; strategies take neither");
-  if (filters_tokens(what))
+  if (filters_tokens(request))
     throw std::invalid_argument("bad_words or allowed_token_ids is set; strategies take neither");
-  if (what.max_tokens == 0) throw std::invalid_argument("max_tokens is 0; strategies generate at least 1 token");
+  if (request.max_tokens == 0) throw std::invalid_argument("max_tokens is 0; strategies generate at least 1 token");
 }
 
 }  // namespace
 
-strategy_stream::strategy_stream(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> what,
+strategy_stream::strategy_stream(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> request,
                                  random_stream random, std::shared_ptr<strategy_run> run)
-    : stream_state(std::move(engine), std::move(what), random),
+    : stream_state(std::move(engine), std::move(request), random),
       run_(std::move(run)),
       credits_(request_->max_buffered_tokens) {}
 

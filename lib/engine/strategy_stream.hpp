@@ -9,7 +9,7 @@ namespace cogen::detail {
 /// batch.
 class strategy_stream final : public stream_state, public output_face {
  public:
-  strategy_stream(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> what, random_stream random,
+  strategy_stream(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> request, random_stream random,
                   std::shared_ptr<strategy_run> run);
 
   net::any_io_executor default_executor() const override { return stream_state::default_executor(); }

@@ -16,16 +16,16 @@ namespace {
 
 std::string seconds(clock::duration time) { return fmt::format("{:g} s", std::chrono::duration<double>(time).count()); }
 
-bool is_empty(const piece& what) noexcept {
-  return what.text.empty() && what.reasoning.empty() && what.tool_calls.empty();
+bool is_empty(const piece& delta) noexcept {
+  return delta.text.empty() && delta.reasoning.empty() && delta.tool_calls.empty();
 }
 
 }  // namespace
 
-stream_state::stream_state(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> what,
+stream_state::stream_state(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> request,
                            random_stream random)
     : request_state(std::move(engine)),
-      request_(std::move(what)),
+      request_(std::move(request)),
       deadlines_(*request_, timeline().times(engine_->now()).opened),
       sampling_(random, engine_->allowance()),
       channel_(request_->max_buffered_tokens) {
@@ -36,58 +36,58 @@ stream_state::stream_state(std::shared_ptr<engine_loop> engine, std::shared_ptr<
 
 net::any_io_executor stream_state::default_executor() const { return engine_->default_executor(); }
 
-bool stream_state::admit(siblings others) noexcept try {
+bool stream_state::admit(siblings peers) noexcept try {
   check_request();
   std::vector<admission_state*> with;
-  for (const auto& each : others) with.push_back(&each->admission_);
+  for (const auto& each : peers) with.push_back(&each->admission_);
   const auto refused = begin_work(with);
-  if (refused) refuse(*refused, others);
+  if (refused) refuse(*refused, peers);
   return !refused;
 } catch (...) {
-  refuse(diagnostics_of(std::current_exception()), others);
+  refuse(diagnostics_of(std::current_exception()), peers);
   return false;
 }
 
 void stream_state::check_request() const { check_parameters(*request_, engine_->vocabulary()); }
 
-void stream_state::prepare(request& what, siblings others) noexcept try {
-  if (is_unwanted_ && std::ranges::all_of(others, [](const auto& each) { return each->is_unwanted_.load(); }))
-    return refuse(net::error::operation_aborted, others);
-  auto inputs = read(what, engine_->parts(), engine_->responses().syntax(), engine_->vocabulary());
-  what.prompt = {};  // it may be many times as large as its tokens
-  what.encoder_input.reset();
-  what.chat_template_kwargs = {};
-  if (!may_compile(what, engine_->formats())) return begin_guided(std::move(inputs), others, nullptr);
+void stream_state::prepare(request& request, siblings peers) noexcept try {
+  if (is_unwanted_ && std::ranges::all_of(peers, [](const auto& peer) { return peer->is_unwanted_.load(); }))
+    return refuse(net::error::operation_aborted, peers);
+  auto inputs = read(request, engine_->parts(), engine_->responses().syntax(), engine_->vocabulary());
+  request.prompt = {};  // it may be many times as large as its tokens
+  request.encoder_input.reset();
+  request.chat_template_kwargs = {};
+  if (!may_compile(request, engine_->formats())) return begin_guided(std::move(inputs), peers, nullptr);
   const auto self = std::static_pointer_cast<stream_state>(shared_from_this());
-  engine_->compilations().put(what.tenant, is_unwanted_,
-                              [self, inputs = std::move(inputs), others = std::vector(others.begin(), others.end())](
-                                  auto& watch) mutable { self->begin_guided(std::move(inputs), others, &watch); });
+  engine_->compilations().put(request.tenant, is_unwanted_,
+                              [self, inputs = std::move(inputs), peers = std::vector(peers.begin(), peers.end())](
+                                  auto& watch) mutable { self->begin_guided(std::move(inputs), peers, &watch); });
 } catch (...) {
-  refuse(diagnostics_of(std::current_exception()), others);
+  refuse(diagnostics_of(std::current_exception()), peers);
 }
 
-void stream_state::begin_guided(read_request what, siblings others, grammar::work_watch* watch) noexcept try {
+void stream_state::begin_guided(read_request inputs, siblings peers, grammar::work_watch* watch) noexcept try {
   if (watch) watch->check();
-  count_prompt(what.prompt.size());
-  for (const auto& each : others) each->count_prompt(what.prompt.size());
-  const auto by = guide_of(*request_, what, engine_->parts(), engine_->formats(), engine_->responses(), watch);
+  count_prompt(inputs.prompt.size());
+  for (const auto& each : peers) each->count_prompt(inputs.prompt.size());
+  const auto guided = guide_of(*request_, inputs, engine_->parts(), engine_->formats(), engine_->responses(), watch);
   const auto prepared =
-      std::make_shared<const prepared_request>(request_, what.prompt.size(), engine_->parts(), engine_->vocabulary());
-  for (const auto& each : others) each->take(what, by, prepared, true);
+      std::make_shared<const prepared_request>(request_, inputs.prompt.size(), engine_->parts(), engine_->vocabulary());
+  for (const auto& each : peers) each->take(inputs, guided, prepared, true);
   scores_prompt_ = request_->prompt_logprobs;
-  take(std::move(what), by, prepared, !others.empty());
-  for (const auto& each : others) each->become_prepared();
+  take(std::move(inputs), guided, prepared, !peers.empty());
+  for (const auto& each : peers) each->become_prepared();
   become_prepared();
   notify_engine();
-  for (const auto& each : others) each->notify_engine();
+  for (const auto& each : peers) each->notify_engine();
 } catch (...) {
-  refuse(diagnostics_of(std::current_exception()), others);
+  refuse(diagnostics_of(std::current_exception()), peers);
 }
 
-void stream_state::refuse(const diagnostics& why, siblings others) noexcept {
+void stream_state::refuse(const diagnostics& why, siblings peers) noexcept {
   fail(why);
   notify_engine();  // so that the refusal is counted
-  for (const auto& each : others) each->refuse(why, {});
+  for (const auto& each : peers) each->refuse(why, {});
 }
 
 void stream_state::become_prepared() noexcept {
@@ -240,21 +240,21 @@ void stream_state::count_prompt(std::size_t tokens) {
   usage_.prompt_tokens = static_cast<int>(tokens);
 }
 
-void stream_state::take(read_request what, const grammar::guided_response& by,
+void stream_state::take(read_request inputs, const grammar::guided_response& guided,
                         std::shared_ptr<const prepared_request> prepared, bool shares_prompt) {
   {
     const completion_lock lock(*this);
-    loosened_ = by.loosened;
+    loosened_ = guided.loosened;
   }
   prepared_ = std::move(prepared);
-  encoder_input_ = std::move(what.encoder_input);
+  encoder_input_ = std::move(inputs.encoder_input);
   sampling_.parameters = {prepared_, &prepared_->sampling};
-  if (by.start) constrain(by.start->clone(), what.prompt.size());
+  if (guided.start) constrain(guided.start->clone(), inputs.prompt.size());
   text_.emplace(engine_->parts().tokenizer.get(), prepared_->stops,
-                what.chat_ending ? parts_after(*what.chat_ending) : response_parts());
+                inputs.chat_ending ? parts_after(*inputs.chat_ending) : response_parts());
   drafts_.emplace(request_->speculative, draft_target{engine_->parts().tokenizer, engine_->vocabulary(),
                                                       request_->tenant, request_->cache_salt});
-  prompt_ = std::move(what.prompt);
+  prompt_ = std::move(inputs.prompt);
   checkpoints_ = checkpoints_of(prompt_, engine_->parts());
   shares_prompt_ = shares_prompt;
   reports_prompt_ = request_->echo || scores_prompt_;
@@ -262,11 +262,11 @@ void stream_state::take(read_request what, const grammar::guided_response& by,
 }
 
 /// The text may end with the request's end tokens only; a model's that it ignores cannot be part of it.
-void stream_state::constrain(std::unique_ptr<guide> by, std::size_t prompt_length) {
+void stream_state::constrain(std::unique_ptr<guide> guide, std::size_t prompt_length) {
   auto text = text_after(prompt_length);
   text.end_tokens = prepared_->end_tokens;
   if (request_->ignore_eos) text.never_sampled = engine_->parts().end_tokens;
-  sampling_.constraint = std::make_unique<constraint>(std::move(by), std::move(text));
+  sampling_.constraint = std::make_unique<constraint>(std::move(guide), std::move(text));
   sampling_.ends_with_guide = true;
 }
 
@@ -279,9 +279,9 @@ response_parts stream_state::parts_after(std::string_view prompt_ending) const {
   return {.syntax = &syntax,
           .control_tokens = responses.control_tokens(),
           .types = response::parameter_types(request_->tools),
-          .how = {.in_reasoning = response::ends_in_reasoning(syntax, prompt_ending),
-                  .reads_calls = reads_calls,
-                  .parallel_calls = request_->parallel_tool_calls}};
+          .options = {.in_reasoning = response::ends_in_reasoning(syntax, prompt_ending),
+                      .reads_calls = reads_calls,
+                      .parallel_calls = request_->parallel_tool_calls}};
 }
 
 void stream_state::submit(loop_view& loop) {
@@ -324,9 +324,9 @@ void stream_state::skip_prompt_progress() {
   serve_progress();
 }
 
-void stream_state::prefilled(int tokens, clock::time_point at) noexcept {
+void stream_state::prefilled(int tokens, clock::time_point time) noexcept {
   const completion_lock lock(*this);
-  reading_.advance(tokens, at);
+  reading_.advance(tokens, time);
   serve_progress();
 }
 
@@ -374,7 +374,7 @@ void stream_state::submit_once(loop_view& loop) {
 
 void stream_state::deliver(const scheduler::event& event, row_output& output, loop_view& loop) {
   if (deadlines_.any() && enforce_deadlines(loop.now(), loop)) return;
-  switch (event.what) {
+  switch (event.type) {
     case scheduler::event::kind::token: {
       sampling_.append(output.chosen.id);
       if (reports_prompt_) report_prompt();
@@ -400,7 +400,7 @@ diagnostics stream_state::reason_of(const diagnostics& failure) const {
   if (failure.code() != make_error_code(error::bad_logits) || !sampling_.constraint) return failure;
   if (filters_tokens(*request_))
     return {error::invalid_request, "bad_words or allowed_token_ids forbid all tokens that the response format allows"};
-  const auto forbids = [](const auto& each) { return each.second == -std::numeric_limits<double>::infinity(); };
+  const auto forbids = [](const auto& bias) { return bias.second == -std::numeric_limits<double>::infinity(); };
   if (std::ranges::none_of(request_->sampling.logit_bias, forbids)) return failure;
   return {error::invalid_request, "logit_bias forbids all tokens that the response format allows"};
 }
@@ -594,27 +594,27 @@ void stream_state::push_piece() {
 }
 
 completion stream_state::gather_completion() {
-  completion all;
-  all.loosened = loosened_;
+  completion result;
+  result.loosened = loosened_;
   std::size_t text = 0, reasoning = 0, tokens = 0;
   for (const auto& each : channel_) {
     text += each.text.size();
     reasoning += each.reasoning.size();
     tokens += each.tokens.size();
-    append(all.tool_calls, each.tool_calls);
+    append(result.tool_calls, each.tool_calls);
   }
-  all.text.reserve(text);  // from here nothing throws, so no piece is lost
-  all.reasoning.reserve(reasoning);
-  all.tokens.reserve(tokens);
+  result.text.reserve(text);  // from here nothing throws, so no piece is lost
+  result.reasoning.reserve(reasoning);
+  result.tokens.reserve(tokens);
   while (!channel_.empty()) {
-    auto each = channel_.pop();
-    all.text += each.text;
-    all.reasoning += each.reasoning;
-    std::move(each.tokens.begin(), each.tokens.end(), std::back_inserter(all.tokens));
+    auto piece = channel_.pop();
+    result.text += piece.text;
+    result.reasoning += piece.reasoning;
+    std::move(piece.tokens.begin(), piece.tokens.end(), std::back_inserter(result.tokens));
   }
-  all.reason = reason_;
-  all.usage = usage_;
-  return all;
+  result.reason = reason_;
+  result.usage = usage_;
+  return result;
 }
 
 bool stream_state::awaits_progress() {
@@ -733,12 +733,12 @@ void stream_state::offer_to_group() noexcept {
   const auto group = group_.lock();
   if (!group || busy()) return;
   const bool ended = is_over() && channel_.empty();
-  const group_state::offer_of what{.piece = !channel_.empty(),
-                                   .progress = !awaits_progress() && reading_.news().has_value(),
-                                   .ended = ended,
-                                   .failed = ended && diagnostics_};
-  if (!what) return;
-  if (auto completed = group->offer(index_in_group_, what)) keep(std::move(completed));
+  const group_state::offer_of offered{.piece = !channel_.empty(),
+                                      .progress = !awaits_progress() && reading_.news().has_value(),
+                                      .ended = ended,
+                                      .failed = ended && diagnostics_};
+  if (!offered) return;
+  if (auto completed = group->offer(index_in_group_, offered)) keep(std::move(completed));
 }
 
 bool stream_state::group_waits(bool for_progress) const noexcept {

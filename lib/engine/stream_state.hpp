@@ -26,14 +26,14 @@ class stream_state : public request_state, public stream_face {
   /// Other generations of the same request, whose own prompts are not read.
   using siblings = std::span<const std::shared_ptr<stream_state>>;
 
-  stream_state(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> what, random_stream random);
+  stream_state(std::shared_ptr<engine_loop> engine, std::shared_ptr<const request> request, random_stream random);
 
   /// Checks the parameters and begins work with the engine. False: the request was refused, and all have failed.
-  bool admit(siblings others) noexcept;
+  bool admit(siblings peers) noexcept;
 
   /// Tokenizes and checks the request, which is this one's, gives up its prompt and encoder input, and enqueues all.
   /// Call it once, after admit(); any thread.
-  void prepare(request& what, siblings others) noexcept;
+  void prepare(request& request, siblings peers) noexcept;
 
   /// Enqueues a request that has deadlines, so that they apply also before prepare() has finished.
   void start_deadlines() noexcept;
@@ -70,7 +70,7 @@ class stream_state : public request_state, public stream_face {
   void process(loop_view& loop) override;
   void lose_exactness() noexcept override;
   void set_cached_tokens(int prefix_hit_tokens) noexcept override;
-  void prefilled(int tokens, clock::time_point at) noexcept override;
+  void prefilled(int tokens, clock::time_point time) noexcept override;
   void deliver(const scheduler::event& event, row_output& output, loop_view& loop) override;
   std::optional<clock::time_point> expire(clock::time_point now, loop_view& loop) override;
   void fail(const diagnostics& why) noexcept override;
@@ -101,13 +101,13 @@ class stream_state : public request_state, public stream_face {
   stage stage_ = stage::preparing;  // under the lock
 
  private:
-  void begin_guided(read_request what, siblings others, grammar::work_watch* watch) noexcept;
-  void take(read_request what, const grammar::guided_response& by, std::shared_ptr<const prepared_request> prepared,
-            bool shares_prompt);
+  void begin_guided(read_request inputs, siblings peers, grammar::work_watch* watch) noexcept;
+  void take(read_request inputs, const grammar::guided_response& guided,
+            std::shared_ptr<const prepared_request> prepared, bool shares_prompt);
   void count_prompt(std::size_t tokens);
-  void constrain(std::unique_ptr<guide> by, std::size_t prompt_length);
+  void constrain(std::unique_ptr<guide> guide, std::size_t prompt_length);
   void become_prepared() noexcept;
-  void refuse(const diagnostics& why, siblings others) noexcept;
+  void refuse(const diagnostics& why, siblings peers) noexcept;
   bool is_prepared() const;
   void submit_once(loop_view& loop);
   bool enforce_deadlines(clock::time_point now,

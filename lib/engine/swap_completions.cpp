@@ -15,10 +15,10 @@ void swap_completions::transferred(scheduler::swap_id name, std::exception_ptr e
 
 void swap_completions::go_on(std::function<void()> job) noexcept { put({{}, nullptr, std::move(job)}); }
 
-void swap_completions::put(completion what) noexcept {
+void swap_completions::put(completion swap) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    completed_.push_back(std::move(what));
+    completed_.push_back(std::move(swap));
   }
   wake_();
 }

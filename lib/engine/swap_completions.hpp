@@ -31,7 +31,7 @@ class swap_completions final : public swap_listener {
   bool empty() const noexcept;
 
  private:
-  void put(completion what) noexcept;
+  void put(completion swap) noexcept;
 
   const std::size_t room_;
   const std::function<void()> wake_;

@@ -5,8 +5,8 @@
 
 namespace cogen::detail {
 
-void tenant_queue::put(std::uint64_t tenant, job what) {
-  auto kept = std::make_shared<const job>(std::move(what));
+void tenant_queue::put(std::uint64_t tenant, job task) {
+  auto kept = std::make_shared<const job>(std::move(task));
   {
     const std::lock_guard lock(mutex_);
     tenants_[tenant].waiting.push_back(std::move(kept));
@@ -34,14 +34,14 @@ void tenant_queue::start() noexcept {
 }
 
 tenant_queue::tenant_map::iterator tenant_queue::next_in_turn() noexcept {
-  const auto may_run = [](const auto& each) { return !each.second.runs && !each.second.waiting.empty(); };
+  const auto may_run = [](const auto& entry) { return !entry.second.runs && !entry.second.waiting.empty(); };
   const auto behind = std::find_if(tenants_.upper_bound(last_), tenants_.end(), may_run);
   return behind != tenants_.end() ? behind : std::find_if(tenants_.begin(), tenants_.end(), may_run);
 }
 
 /// The job, which the caller keeps, may be the last to hold the queue's owner.
-void tenant_queue::run(std::uint64_t tenant, const kept_job& what) noexcept {
-  (*what)();
+void tenant_queue::run(std::uint64_t tenant, const kept_job& task) noexcept {
+  (*task)();
   {
     const std::lock_guard lock(mutex_);
     --running_;

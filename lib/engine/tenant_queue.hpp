@@ -21,7 +21,7 @@ class tenant_queue {
   tenant_queue(int max_at_once, std::function<void(job)> run) : max_at_once_(max_at_once), run_(std::move(run)) {}
 
   /// A job keeps alive whoever owns the queue, and does not throw. Throws std::bad_alloc, and has then kept nothing.
-  void put(std::uint64_t tenant, job what);
+  void put(std::uint64_t tenant, job task);
 
  private:
   using kept_job = std::shared_ptr<const job>;
@@ -35,7 +35,7 @@ class tenant_queue {
 
   void start() noexcept;
   tenant_map::iterator next_in_turn() noexcept;
-  void run(std::uint64_t tenant, const kept_job& what) noexcept;
+  void run(std::uint64_t tenant, const kept_job& task) noexcept;
 
   const int max_at_once_;
   const std::function<void(job)> run_;

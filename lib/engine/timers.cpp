@@ -6,38 +6,38 @@
 namespace cogen::detail {
 namespace {
 
-std::optional<clock::time_point> expired(request_state& one, clock::time_point now, loop_view& loop) noexcept try {
-  return one.expire(now, loop);
+std::optional<clock::time_point> expired(request_state& request, clock::time_point now, loop_view& loop) noexcept try {
+  return request.expire(now, loop);
 } catch (...) {
-  one.end_with(diagnostics_of(std::current_exception()), loop);
+  request.end_with(diagnostics_of(std::current_exception()), loop);
   return std::nullopt;
 }
 
 }  // namespace
 
-void timers::set(clock::time_point time, const std::shared_ptr<request_state>& one) {
-  if (one->timer_ && *one->timer_ <= time) return;
-  due_.insert_or_assign({time, one.get()}, one);
-  cancel(*one);
-  one->timer_ = time;
+void timers::set(clock::time_point time, const std::shared_ptr<request_state>& request) {
+  if (request->timer_ && *request->timer_ <= time) return;
+  due_.insert_or_assign({time, request.get()}, request);
+  cancel(*request);
+  request->timer_ = time;
 }
 
-void timers::cancel(request_state& one) noexcept {
-  if (one.timer_) due_.erase({*one.timer_, &one});
-  one.timer_.reset();
+void timers::cancel(request_state& request) noexcept {
+  if (request.timer_) due_.erase({*request.timer_, &request});
+  request.timer_.reset();
 }
 
 void timers::expire(clock::time_point now, loop_view& loop,
                     const std::function<void(request_state&)>& notify) noexcept {
   while (!due_.empty() && due_.begin()->first.first <= now) {
     auto timer = due_.extract(due_.begin());
-    const auto one = timer.mapped().lock();
-    if (!one) continue;
-    one->timer_.reset();
-    const auto next = expired(*one, now, loop);
-    notify(*one);
+    const auto request = timer.mapped().lock();
+    if (!request) continue;
+    request->timer_.reset();
+    const auto next = expired(*request, now, loop);
+    notify(*request);
     if (!next) continue;
-    one->timer_ = next;
+    request->timer_ = next;
     timer.key().first = *next;
     due_.insert(std::move(timer));
   }

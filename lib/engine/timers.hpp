@@ -17,10 +17,10 @@ class request_state;
 /// the next time. Timers do not keep their request states alive. The engine thread only.
 class timers {
  public:
-  /// Sets the timer of `one` to `time`, unless it already has an earlier one. Throws std::bad_alloc.
-  void set(clock::time_point time, const std::shared_ptr<request_state>& one);
+  /// Sets the timer of `request` to `time`, unless it already has an earlier one. Throws std::bad_alloc.
+  void set(clock::time_point time, const std::shared_ptr<request_state>& request);
 
-  void cancel(request_state& one) noexcept;
+  void cancel(request_state& request) noexcept;
 
   /// Calls `expire()` of each request state whose time has come, and then `notify` with it, which must not throw.
   void expire(clock::time_point now, loop_view& loop, const std::function<void(request_state&)>& notify) noexcept;

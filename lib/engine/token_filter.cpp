@@ -39,17 +39,17 @@ void check_allowed(const std::vector<token>& ids, int vocabulary) {
 
 }  // namespace
 
-void check_token_filter(const request& what, int vocabulary) {
-  check_words(what.bad_words);
-  check_allowed(what.allowed_token_ids, vocabulary);
+void check_token_filter(const request& request, int vocabulary) {
+  check_words(request.bad_words);
+  check_allowed(request.allowed_token_ids, vocabulary);
 }
 
-token_filter::token_filter(const request& what, const text::tokenizer* tokens, int vocabulary)
-    : forbidden_(static_cast<std::size_t>(vocabulary), !what.allowed_token_ids.empty()) {
-  for (const token id : what.allowed_token_ids) forbidden_[static_cast<std::size_t>(id)] = false;
-  if (!what.bad_words.empty() && !tokens)
+token_filter::token_filter(const request& request, const text::tokenizer* tokens, int vocabulary)
+    : forbidden_(static_cast<std::size_t>(vocabulary), !request.allowed_token_ids.empty()) {
+  for (const token id : request.allowed_token_ids) forbidden_[static_cast<std::size_t>(id)] = false;
+  if (!request.bad_words.empty() && !tokens)
     throw std::invalid_argument("bad_words are texts, and this engine has no tokenizer");
-  for (const auto& each : what.bad_words) add_word(each, *tokens);
+  for (const auto& each : request.bad_words) add_word(each, *tokens);
   if (std::ranges::find(forbidden_, false) == forbidden_.end())
     throw std::invalid_argument(
         fmt::format("bad_words and allowed_token_ids forbid all {} tokens of the vocabulary", vocabulary));
@@ -76,24 +76,25 @@ void token_filter::apply(std::span<const token> generated, std::span<float> logi
   for (std::size_t i = 0; i < std::min(logits.size(), forbidden_.size()); ++i)
     if (forbidden_[i]) logits[i] = never;
   for (const auto& each : words_) {
-    const auto before = std::span(each).first(each.size() - 1);
+    const auto prefix = std::span(each).first(each.size() - 1);
     const auto last = static_cast<std::size_t>(each.back());
-    if (generated.size() < before.size() || last >= logits.size()) continue;
-    if (std::ranges::equal(generated.last(before.size()), before)) logits[last] = never;
+    if (generated.size() < prefix.size() || last >= logits.size()) continue;
+    if (std::ranges::equal(generated.last(prefix.size()), prefix)) logits[last] = never;
   }
 }
 
-std::shared_ptr<const sampling_params> filtered_sampling(const std::shared_ptr<const request>& what, std::size_t prompt,
-                                                         const text::tokenizer* tokens, int vocabulary) {
-  if (!filters_tokens(*what)) return {what, &what->sampling};
-  auto filter = std::make_shared<const token_filter>(*what, tokens, vocabulary);
-  auto how = std::make_shared<sampling_params>(what->sampling);
-  how->processor = [own = what->sampling.processor, filter, prompt](std::span<const token> history,
-                                                                    std::span<float> logits) {
+std::shared_ptr<const sampling_params> filtered_sampling(const std::shared_ptr<const request>& request,
+                                                         std::size_t prompt, const text::tokenizer* tokens,
+                                                         int vocabulary) {
+  if (!filters_tokens(*request)) return {request, &request->sampling};
+  auto filter = std::make_shared<const token_filter>(*request, tokens, vocabulary);
+  auto params = std::make_shared<sampling_params>(request->sampling);
+  params->processor = [own = request->sampling.processor, filter, prompt](std::span<const token> history,
+                                                                          std::span<float> logits) {
     if (own) own(history, logits);
     filter->apply(history.subspan(std::min(prompt, history.size())), logits);
   };
-  return how;
+  return params;
 }
 
 }  // namespace cogen::detail

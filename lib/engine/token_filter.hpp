@@ -11,16 +11,18 @@
 namespace cogen::detail {
 
 /// Whether a request says which tokens may be generated.
-inline bool filters_tokens(const request& what) { return !what.bad_words.empty() || !what.allowed_token_ids.empty(); }
+inline bool filters_tokens(const request& request) {
+  return !request.bad_words.empty() || !request.allowed_token_ids.empty();
+}
 
 /// Checks what can be checked without tokenizing. Throws std::invalid_argument naming thing, value and limit.
-void check_token_filter(const request& what, int vocabulary);
+void check_token_filter(const request& request, int vocabulary);
 
 /// Forbids what the bad words of a request would be, and tokens that it does not allow. Immutable.
 class token_filter {
  public:
   /// Throws std::invalid_argument where words have no tokenizer, and where no token is left.
-  token_filter(const request& what, const text::tokenizer* tokens, int vocabulary);
+  token_filter(const request& request, const text::tokenizer* tokens, int vocabulary);
 
   /// After the tokens `generated`.
   void apply(std::span<const token> generated, std::span<float> logits) const noexcept;
@@ -34,7 +36,8 @@ class token_filter {
 };
 
 /// The sampling parameters of the request, with a filter where it has one, after a prompt of so many tokens.
-std::shared_ptr<const sampling_params> filtered_sampling(const std::shared_ptr<const request>& what, std::size_t prompt,
-                                                         const text::tokenizer* tokens, int vocabulary);
+std::shared_ptr<const sampling_params> filtered_sampling(const std::shared_ptr<const request>& request,
+                                                         std::size_t prompt, const text::tokenizer* tokens,
+                                                         int vocabulary);
 
 }  // namespace cogen::detail

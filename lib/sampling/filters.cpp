@@ -12,7 +12,7 @@ namespace {
 
 using iterator = std::vector<candidate>::iterator;
 
-iterator at(std::vector<candidate>& candidates, std::size_t rank) {
+iterator iterator_at(std::vector<candidate>& candidates, std::size_t rank) {
   return candidates.begin() + static_cast<std::ptrdiff_t>(rank);
 }
 
@@ -23,9 +23,9 @@ double collect_top_k(std::span<const float> logits, std::size_t count, const sof
   auto& candidates = scratch.candidates;
   if (candidates.size() > count) {
     auto& ordered = scratch.ordered = candidates;
-    std::nth_element(ordered.begin(), at(ordered, count - 1), ordered.end(), ranks_before);
+    std::nth_element(ordered.begin(), iterator_at(ordered, count - 1), ordered.end(), ranks_before);
     std::erase_if(candidates,
-                  [smallest = ordered[count - 1].logit](const candidate& each) { return each.logit < smallest; });
+                  [smallest = ordered[count - 1].logit](const candidate& entry) { return entry.logit < smallest; });
   }
   return weigh(candidates, scale);
 }
@@ -54,13 +54,14 @@ void collect_for_min_p(std::span<const float> logits, float ratio, const softmax
 std::size_t move_kept_to_front(std::vector<candidate>& ordered, double mass) {
   std::size_t kept = 0;
   std::size_t beyond = ordered.size();
-  double before = 0;
+  double prefix = 0;
   while (beyond - kept > 1) {
     const std::size_t middle = kept + (beyond - kept) / 2;
-    std::nth_element(at(ordered, kept), at(ordered, middle), at(ordered, beyond), ranks_before);
+    std::nth_element(iterator_at(ordered, kept), iterator_at(ordered, middle), iterator_at(ordered, beyond),
+                     ranks_before);
     const double upper = total_weight(std::span(ordered).subspan(kept, middle - kept));
-    if (before + upper < mass) {
-      before += upper;
+    if (prefix + upper < mass) {
+      prefix += upper;
       kept = middle;
     } else {
       beyond = middle;
@@ -77,7 +78,7 @@ float smallest_in(std::size_t bucket) { return std::bit_cast<float>(static_cast<
 /// The bucket in which the sum of weights, the largest first, reaches a mass; 0 where it never does.
 struct last_bucket {
   std::size_t index = 0;
-  double before = 0;  ///< weight of all larger buckets
+  double prefix = 0;  ///< weight of all larger buckets
 };
 
 template <typename WeightAt>
@@ -88,7 +89,7 @@ last_bucket find_last_bucket(double mass, std::size_t count, WeightAt weight_at,
     sums[bucket_of(weight)] += weight;
   }
   last_bucket last{buckets - 1};
-  for (; last.index > 0 && last.before + sums[last.index] < mass; --last.index) last.before += sums[last.index];
+  for (; last.index > 0 && last.prefix + sums[last.index] < mass; --last.index) last.prefix += sums[last.index];
   return last;
 }
 
@@ -111,14 +112,14 @@ void cut_after(const last_bucket& last, double mass, sampling_scratch& scratch) 
   auto& ordered = scratch.ordered;
   ordered.clear();
   for (const auto i : positions_below(smallest_in(last.index + 1), scratch.candidates, scratch.ids)) {
-    auto& each = scratch.candidates[i];
-    if (bucket_of(each.weight) == last.index)
-      ordered.push_back({static_cast<token>(i), each.logit, each.weight});
+    auto& entry = scratch.candidates[i];
+    if (bucket_of(entry.weight) == last.index)
+      ordered.push_back({static_cast<token>(i), entry.logit, entry.weight});
     else
-      each.weight = 0;
+      entry.weight = 0;
   }
   if (ordered.empty()) return;
-  const std::size_t kept = move_kept_to_front(ordered, mass - last.before);
+  const std::size_t kept = move_kept_to_front(ordered, mass - last.prefix);
   for (const auto& each : std::span(ordered).subspan(kept))
     scratch.candidates[static_cast<std::size_t>(each.id)].weight = 0;
 }
@@ -176,7 +177,7 @@ void apply_filters(std::span<const float> logits, const filters& which, const so
   else
     collect_for_top_p(logits, which, scale, scratch);
   if (which.min_p > 0)
-    std::erase_if(scratch.candidates, [&](const candidate& each) { return each.weight < which.min_p; });
+    std::erase_if(scratch.candidates, [&](const candidate& entry) { return entry.weight < which.min_p; });
 }
 
 }  // namespace cogen

@@ -11,7 +11,7 @@ namespace {
 
 struct place {
   std::size_t index = 0;
-  double before = 0;  ///< weight of all entries before it
+  double prefix = 0;  ///< weight of all entries before it
 };
 
 /// Where the running sum of `count` weights first exceeds `target`; the last positive one where rounding keeps it
@@ -45,7 +45,7 @@ token choose(std::span<const candidate> candidates, double u) {
       parts, [&](std::size_t p) { return sums[p]; }, target);
   const auto searched = part(found.index);
   const auto within = locate(
-      searched.size(), [&](std::size_t i) { return searched[i].weight; }, target - found.before);
+      searched.size(), [&](std::size_t i) { return searched[i].weight; }, target - found.prefix);
   return searched[within.index].id;
 }
 
@@ -55,7 +55,7 @@ token choose(std::span<const float> weights, std::span<const double> block_sums,
       block_sums.size(), [&](std::size_t b) { return block_sums[b]; }, target);
   const auto block = block_of(weights, found.index);
   const auto within = locate(
-      block.size(), [&](std::size_t i) { return block[i]; }, target - found.before);
+      block.size(), [&](std::size_t i) { return block[i]; }, target - found.prefix);
   return static_cast<token>(found.index * row_block + within.index);
 }
 

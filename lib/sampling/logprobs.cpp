@@ -12,7 +12,7 @@ row_logprobs::row_logprobs(std::span<const float> logits, float largest, samplin
     : logits_(logits),
       log_total_(largest + std::log(weigh_row(logits, {largest}, scratch.weights, scratch.block_sums))) {}
 
-float row_logprobs::of(token id) const {
+float row_logprobs::logprob(token id) const {
   return static_cast<float>(logits_[static_cast<std::size_t>(id)] - log_total_);
 }
 
@@ -21,20 +21,20 @@ std::vector<token_logprob> row_logprobs::top(std::size_t count, sampling_scratch
   collect_largest(logits_, count, scratch);
   std::vector<token_logprob> best;
   best.reserve(count);
-  for (const auto& each : scratch.candidates) best.push_back({each.id, of(each.id)});
+  for (const auto& each : scratch.candidates) best.push_back({each.id, logprob(each.id)});
   return best;
 }
 
 kept_logprobs::kept_logprobs(std::vector<candidate>& candidates, const softmax_scale& scale)
     : candidates_(candidates), scale_(scale), log_total_(std::log(total_weight(candidates))) {
-  std::erase_if(candidates_, [](const candidate& each) { return each.weight <= 0; });
+  std::erase_if(candidates_, [](const candidate& entry) { return entry.weight <= 0; });
 }
 
-float kept_logprobs::of(const candidate& one) const {
-  return static_cast<float>((one.logit - scale_.largest) * scale_.inverse_temperature - log_total_);
+float kept_logprobs::logprob(const candidate& entry) const {
+  return static_cast<float>((entry.logit - scale_.largest) * scale_.inverse_temperature - log_total_);
 }
 
-float kept_logprobs::of(token id) const { return of(*std::ranges::find(candidates_, id, &candidate::id)); }
+float kept_logprobs::logprob(token id) const { return logprob(*std::ranges::find(candidates_, id, &candidate::id)); }
 
 std::vector<token_logprob> kept_logprobs::top(std::size_t count) {
   count = std::min(count, candidates_.size());
@@ -42,7 +42,7 @@ std::vector<token_logprob> kept_logprobs::top(std::size_t count) {
   std::partial_sort(candidates_.begin(), end, candidates_.end(), ranks_before);
   std::vector<token_logprob> best;
   best.reserve(count);
-  for (const auto& each : std::span(candidates_).first(count)) best.push_back({each.id, of(each)});
+  for (const auto& each : std::span(candidates_).first(count)) best.push_back({each.id, logprob(each)});
   return best;
 }
 

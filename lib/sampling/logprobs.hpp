@@ -17,7 +17,7 @@ class row_logprobs {
   /// own.
   row_logprobs(std::span<const float> logits, float largest, sampling_scratch& scratch);
 
-  float of(token id) const;
+  float logprob(token id) const;
 
   /// The `count` largest, most probable first, lower ids first among equals; fewer where fewer are possible at all.
   std::vector<token_logprob> top(std::size_t count, sampling_scratch& scratch) const;
@@ -33,13 +33,13 @@ class kept_logprobs {
   /// `candidates` are weighed by `scale`, at least one of them above 0. Removes those of weight 0.
   kept_logprobs(std::vector<candidate>& candidates, const softmax_scale& scale);
 
-  float of(token id) const;  ///< of one of the tokens
+  float logprob(token id) const;  ///< of one of the tokens
 
   /// The `count` most probable ones, lower ids first among equals; fewer where there are no more.
   std::vector<token_logprob> top(std::size_t count);
 
  private:
-  float of(const candidate& one) const;
+  float logprob(const candidate& entry) const;
 
   std::vector<candidate>& candidates_;
   softmax_scale scale_;

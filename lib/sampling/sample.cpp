@@ -107,12 +107,12 @@ token choose_from(const sampling_row& row, std::span<const float> logits, float 
 }
 
 void report_processed(const sampling_row& row, std::span<const float> logits, float largest, sampling_scratch& scratch,
-                      sampled& into) {
+                      sampled& result) {
   const softmax_scale scale{largest, row.inverse_temperature};
   keep_candidates(filters_of(row), logits, scale, scratch);
   kept_logprobs kept(scratch.candidates, scale);
-  into.logprob = kept.of(into.id);
-  into.top = kept.top(row.top.count);
+  result.logprob = kept.logprob(result.id);
+  result.top = kept.top(row.top.count);
 }
 
 }  // namespace
@@ -129,46 +129,46 @@ std::string explain(sampling_status status) {
 }
 
 sampled sample(const host_row& row, std::span<float> logits, sampling_scratch& scratch) {
-  const auto& how = row.parameters;
-  if (how.scored >= 0) return logprobs_of(logits, how.scored, how.top.count, scratch);
-  const bool reports_raw = how.logprobs == sampled_logprobs::raw;
+  const auto& params = row.parameters;
+  if (params.scored >= 0) return logprobs_of(logits, params.scored, params.top.count, scratch);
+  const bool reports_raw = params.logprobs == sampled_logprobs::raw;
   if (reports_raw) scratch.model_logits.assign(logits.begin(), logits.end());
   if (const auto thrown = process(row, logits)) return processor_failed(*thrown);
-  const auto mask = row.mask.empty() ? part_of(row.lists.masks, how.mask) : row.mask;
+  const auto mask = row.mask.empty() ? part_of(row.lists.masks, params.mask) : row.mask;
   const auto only = mask.empty() ? std::nullopt : apply_or_find_only(mask, logits);
   const auto scan = only ? only_one(logits[static_cast<std::size_t>(*only)]) : scan_row(logits, scratch.block_maxima);
   if (status_of(scan) != sampling_status::ok) return failed(status_of(scan));
   sampled result;
-  result.id = only ? *only : choose_from(how, logits, scan.largest, scratch);
-  if (how.logprobs == sampled_logprobs::none) return result;
+  result.id = only ? *only : choose_from(params, logits, scan.largest, scratch);
+  if (params.logprobs == sampled_logprobs::none) return result;
   if (reports_raw)
-    result = logprobs_of(scratch.model_logits, result.id, how.top.count, scratch);
-  else if (!only && !how.greedy)
-    report_processed(how, logits, scan.largest, scratch, result);
-  else if (how.top.count > 0)
+    result = logprobs_of(scratch.model_logits, result.id, params.top.count, scratch);
+  else if (!only && !params.greedy)
+    report_processed(params, logits, scan.largest, scratch, result);
+  else if (params.top.count > 0)
     result.top.push_back({result.id, 0});
   return result;
 }
 
 std::optional<std::string> process(const host_row& row, std::span<float> logits) {
-  const auto& how = row.parameters;
-  const auto counts = part_of(row.lists.counts, how.counts);
-  add(part_of(row.lists.biases, how.biases), logits);
-  penalize_repetition(counts, how.repetition_penalty, logits);
-  penalize_counts(counts, how.presence_penalty, how.frequency_penalty, logits);
-  forbid(part_of(row.lists.biases, how.held_back), logits);
+  const auto& params = row.parameters;
+  const auto counts = part_of(row.lists.counts, params.counts);
+  add(part_of(row.lists.biases, params.biases), logits);
+  penalize_repetition(counts, params.repetition_penalty, logits);
+  penalize_counts(counts, params.presence_penalty, params.frequency_penalty, logits);
+  forbid(part_of(row.lists.biases, params.held_back), logits);
   return run_processor(row, logits);
 }
 
 std::pair<sampling_status, std::vector<token_probability>> distribution(const host_row& row, std::span<float> logits,
                                                                         sampling_scratch& scratch) {
-  const auto& how = row.parameters;
+  const auto& params = row.parameters;
   if (process(row, logits)) return {sampling_status::processor_failed, {}};
   const row_scan scan = scan_row(logits, scratch.block_maxima);
   if (status_of(scan) != sampling_status::ok) return {status_of(scan), {}};
-  if (how.greedy)
+  if (params.greedy)
     return {sampling_status::ok, {{static_cast<token>(first_equal(logits, scratch.block_maxima, scan.largest)), 1}}};
-  keep_candidates(filters_of(how), logits, {scan.largest, how.inverse_temperature}, scratch);
+  keep_candidates(filters_of(params), logits, {scan.largest, params.inverse_temperature}, scratch);
   const double total = total_weight(scratch.candidates);
   std::vector<token_probability> kept;
   for (const auto& each : scratch.candidates)
@@ -182,7 +182,7 @@ sampled logprobs_of(std::span<const float> logits, token id, std::size_t count, 
   const row_logprobs logprobs(logits, scan.largest, scratch);
   sampled result;
   result.id = id;
-  result.logprob = logprobs.of(id);
+  result.logprob = logprobs.logprob(id);
   result.top = logprobs.top(count, scratch);
   return result;
 }

@@ -68,7 +68,7 @@ struct exact_sums {
     atomicAdd(&low[bin], units & 0xfff);
     if (units > 0xfff) atomicAdd(&high[bin], units >> 12);
   }
-  __device__ std::uint64_t at(int bin) const { return (std::uint64_t{high[bin]} << 12) + low[bin]; }
+  __device__ std::uint64_t value(int bin) const { return (std::uint64_t{high[bin]} << 12) + low[bin]; }
 };
 
 /// What a row's block works with in its shared memory.
@@ -100,7 +100,7 @@ struct workspace {
 template <typename T>
 struct place {
   int index;
-  T before;  ///< sum of all entries before it
+  T prefix;  ///< sum of all entries before it
   T total;
 };
 
@@ -116,8 +116,8 @@ __device__ place<T> locate(int count, ValueAt value_at, Reached reached) {
   for (int i = begin; i < end; ++i) sum += value_at(i);
   T through = sum;
   for (int distance = 1; distance < warp_size; distance *= 2) {
-    const T before = __shfl_up_sync(everyone, through, distance);
-    if (lane >= distance) through = before + through;
+    const T previous = __shfl_up_sync(everyone, through, distance);
+    if (lane >= distance) through = previous + through;
   }
   T running = __shfl_up_sync(everyone, through, 1);
   if (lane == 0) running = 0;
@@ -129,12 +129,12 @@ __device__ place<T> locate(int count, ValueAt value_at, Reached reached) {
     const T value = value_at(i);
     if (!(value > 0)) continue;
     found.index = i;
-    found.before = running;
+    found.prefix = running;
     running += value;
     if (reached(running)) break;
   }
   found.index = __shfl_sync(everyone, found.index, owner);
-  found.before = __shfl_sync(everyone, found.before, owner);
+  found.prefix = __shfl_sync(everyone, found.prefix, owner);
   found.total = __shfl_sync(everyone, through, warp_size - 1);
   return found;
 }
@@ -151,7 +151,7 @@ struct row {
   /// Calls visit(id, logit) for every entry, and end(segment) after each segment's; minus infinity stands for those
   /// beyond the vocabulary. Which thread visits which ids in which order depends on the vocabulary alone.
   template <typename Visit, typename End>
-  __device__ void each(Visit visit, End end) const {
+  __device__ void for_each(Visit visit, End end) const {
     const int warp = static_cast<int>(threadIdx.x) / warp_size;
     const int lane = static_cast<int>(threadIdx.x) % warp_size;
     const bool aligned = reinterpret_cast<std::uintptr_t>(logits) % sizeof(float4) == 0;
@@ -172,16 +172,16 @@ struct row {
   }
 
   template <typename Visit>
-  __device__ void each(Visit visit) const {
-    each(visit, [](int) {});
+  __device__ void for_each(Visit visit) const {
+    for_each(visit, [](int) {});
   }
 
   __device__ float4 four_at(int id, bool aligned) const {
     if (aligned && id + 3 < vocabulary) return *reinterpret_cast<const float4*>(logits + id);
-    return {at(id), at(id + 1), at(id + 2), at(id + 3)};
+    return {logit_at(id), logit_at(id + 1), logit_at(id + 2), logit_at(id + 3)};
   }
 
-  __device__ float at(int id) const { return id < vocabulary ? logits[id] : -infinity; }
+  __device__ float logit_at(int id) const { return id < vocabulary ? logits[id] : -infinity; }
 };
 
 /// Entries of a row that were copied to shared memory, in no order.
@@ -189,7 +189,7 @@ struct list {
   const workspace& in;
 
   template <typename Visit>
-  __device__ void each(Visit visit) const {
+  __device__ void for_each(Visit visit) const {
     if (static_cast<int>(threadIdx.x) < in.listed) visit(in.ids[threadIdx.x], in.logits[threadIdx.x]);
   }
 };
@@ -213,58 +213,59 @@ struct weigher {
 
 // What goes before the choice
 
-__device__ bool inside(token id, const row& of) { return id >= 0 && id < of.vocabulary; }
+__device__ bool inside(token id, const row& entries) { return id >= 0 && id < entries.vocabulary; }
 
-__device__ void penalize(const sampling_row& how, const token_count& count, const row& of) {  // one thread
-  if (!inside(count.id, of)) return;
-  float logit = of.logits[count.id];
-  if (how.repetition_penalty != 1 && count.total > 0)
-    logit = logit < 0 ? logit * how.repetition_penalty : logit / how.repetition_penalty;
-  if ((how.presence_penalty != 0 || how.frequency_penalty != 0) && count.generated > 0)
-    logit -= static_cast<float>(count.generated) * how.frequency_penalty + how.presence_penalty;
-  of.logits[count.id] = logit;
+__device__ void penalize(const sampling_row& params, const token_count& count, const row& entries) {  // one thread
+  if (!inside(count.id, entries)) return;
+  float logit = entries.logits[count.id];
+  if (params.repetition_penalty != 1 && count.total > 0)
+    logit = logit < 0 ? logit * params.repetition_penalty : logit / params.repetition_penalty;
+  if ((params.presence_penalty != 0 || params.frequency_penalty != 0) && count.generated > 0)
+    logit -= static_cast<float>(count.generated) * params.frequency_penalty + params.presence_penalty;
+  entries.logits[count.id] = logit;
 }
 
-__device__ bool penalizes(const sampling_row& how) {
-  return how.repetition_penalty != 1 || how.presence_penalty != 0 || how.frequency_penalty != 0;
+__device__ bool penalizes(const sampling_row& params) {
+  return params.repetition_penalty != 1 || params.presence_penalty != 0 || params.frequency_penalty != 0;
 }
 
-__device__ void penalize(const sampling_batch& batch, const sampling_row& how, const row& of, workspace& work) {
-  const token last = how.unknown_last ? batch.last_tokens[how.slot] : -1;
+__device__ void penalize(const sampling_batch& batch, const sampling_row& params, const row& entries, workspace& work) {
+  const token last = params.unknown_last ? batch.last_tokens[params.slot] : -1;
   if (threadIdx.x == 0) work.found = 0;
   __syncthreads();
-  for (auto i = threadIdx.x; i < how.counts.count; i += threads) {
-    token_count count = batch.counts[how.counts.begin + i];
-    if (how.unknown_last && count.id == last) {
+  for (auto i = threadIdx.x; i < params.counts.count; i += threads) {
+    token_count count = batch.counts[params.counts.begin + i];
+    if (params.unknown_last && count.id == last) {
       work.found = 1;  // by the one thread whose it is
       ++count.total;
       ++count.generated;
     }
-    penalize(how, count, of);
+    penalize(params, count, entries);
   }
   __syncthreads();
-  if (how.unknown_last && threadIdx.x == 0 && work.found == 0) penalize(how, {last, 1, 1}, of);
+  if (params.unknown_last && threadIdx.x == 0 && work.found == 0) penalize(params, {last, 1, 1}, entries);
   __syncthreads();
 }
 
-__device__ void apply_mask(const std::uint64_t* mask, const row& of) {
-  for (int id = static_cast<int>(threadIdx.x); id < of.vocabulary; id += threads)
-    if ((mask[id / 64] >> (id % 64) & 1) == 0) of.logits[id] = -infinity;
+__device__ void apply_mask(const std::uint64_t* mask, const row& entries) {
+  for (int id = static_cast<int>(threadIdx.x); id < entries.vocabulary; id += threads)
+    if ((mask[id / 64] >> (id % 64) & 1) == 0) entries.logits[id] = -infinity;
   __syncthreads();
 }
 
 /// The logits that the token is chosen from.
-__device__ void process(const sampling_batch& batch, const sampling_row& how, const row& of, workspace& work) {
-  for (auto i = threadIdx.x; i < how.biases.count; i += threads) {
-    const token_bias bias = batch.biases[how.biases.begin + i];
-    if (inside(bias.id, of)) of.logits[bias.id] += bias.value;
+__device__ void process(const sampling_batch& batch, const sampling_row& params, const row& entries, workspace& work) {
+  for (auto i = threadIdx.x; i < params.biases.count; i += threads) {
+    const token_bias bias = batch.biases[params.biases.begin + i];
+    if (inside(bias.id, entries)) entries.logits[bias.id] += bias.value;
   }
   __syncthreads();
-  if (penalizes(how)) penalize(batch, how, of, work);
-  for (auto i = threadIdx.x; i < how.held_back.count; i += threads)
-    if (const token id = batch.biases[how.held_back.begin + i].id; inside(id, of)) of.logits[id] = -infinity;
+  if (penalizes(params)) penalize(batch, params, entries, work);
+  for (auto i = threadIdx.x; i < params.held_back.count; i += threads)
+    if (const token id = batch.biases[params.held_back.begin + i].id; inside(id, entries))
+      entries.logits[id] = -infinity;
   __syncthreads();
-  if (how.mask.count > 0) apply_mask(batch.masks + how.mask.begin, of);
+  if (params.mask.count > 0) apply_mask(batch.masks + params.mask.begin, entries);
 }
 
 struct scan {
@@ -273,11 +274,11 @@ struct scan {
 };
 
 /// Reads the row once; leaves each thread's largest in `work.thread_best`.
-__device__ scan scan_row(const row& of, workspace& work) {
+__device__ scan scan_row(const row& entries, workspace& work) {
   float largest = -infinity;
-  token first = of.vocabulary;  // of the thread's own, which it visits in order of ids
+  token first = entries.vocabulary;  // of the thread's own, which it visits in order of ids
   bool unfit = false;
-  of.each([&](token id, float logit) {
+  entries.for_each([&](token id, float logit) {
     unfit |= !(logit < infinity);
     if (logit > largest) {
       largest = logit;
@@ -304,17 +305,17 @@ struct selection {
   std::uint64_t found;  ///< units that these have
 };
 
-/// Goes on from `so_far`, of which all bits from `from` upwards are known, down to bit `to`: finds the digits of the
+/// Goes on from `so_far`, of which all bits from `high` upwards are known, down to bit `low`: finds the digits of the
 /// last entry in rank that is needed for the sum of units_of(id, logit) over it and all before it to reach the units
 /// wanted; the last of all where it does not.
 template <typename Entries, typename UnitsOf>
-__device__ selection select(const Entries& entries, UnitsOf units_at, selection so_far, int from, int to,
+__device__ selection select(const Entries& entries, UnitsOf units_at, selection so_far, int high, int low,
                             workspace& work) {
   constexpr int digit = 8;
   constexpr int digits = 1 << digit;
-  for (int shift = from - digit; shift >= to; shift -= digit) {
+  for (int shift = high - digit; shift >= low; shift -= digit) {
     work.sums.clear(digits);
-    entries.each([&](token id, float logit) {
+    entries.for_each([&](token id, float logit) {
       const rank_key rank = rank_of(id, logit);
       if (shift + digit < 64 && (rank ^ so_far.rank) >> (shift + digit) != 0) return;
       if (const std::uint32_t units = units_at(id, logit); units > 0)
@@ -322,14 +323,14 @@ __device__ selection select(const Entries& entries, UnitsOf units_at, selection 
     });
     __syncthreads();
     if (in_first_warp()) {
-      const auto at = locate<std::uint64_t>(
-          digits, [&](int i) { return work.sums.at(digits - 1 - i); },
+      const auto position = locate<std::uint64_t>(
+          digits, [&](int i) { return work.sums.value(digits - 1 - i); },
           [&](std::uint64_t sum) { return sum >= so_far.rest; });
       if (threadIdx.x == 0) {
-        const int chosen = digits - 1 - at.index;
+        const int chosen = digits - 1 - position.index;
         work.selected = so_far.rank | rank_key(chosen) << shift;
-        work.found = work.sums.at(chosen);
-        work.rest = min(so_far.rest - min(at.before, so_far.rest), work.found);
+        work.found = work.sums.value(chosen);
+        work.rest = min(so_far.rest - min(position.prefix, so_far.rest), work.found);
       }
     }
     __syncthreads();
@@ -344,17 +345,17 @@ constexpr rank_key above_ids = rank_key{0xff} << id_bits;  // what the rank keys
 /// Entries from the best to the `count`-th in logit, and its equals.
 template <typename Entries>
 __device__ rank_key rank_of_top_k(const Entries& entries, std::uint32_t count, logit_key at_least, workspace& work) {
-  const auto one = [&](token, float logit) {
+  const auto unit = [&](token, float logit) {
     return logit > -infinity && key_of(logit) >= at_least ? std::uint32_t{1} : 0;
   };
-  return select(entries, one, {0, count, 0}, 64, 32, work).rank;
+  return select(entries, unit, {0, count, 0}, 64, 32, work).rank;
 }
 
 /// The sums of the entries' weights by size, exact.
 template <typename Entries>
 __device__ void sum_by_weight(const Entries& entries, const weigher& weight_at, workspace& work) {
   work.sums.clear(max_bins);
-  entries.each([&](token id, float logit) {
+  entries.for_each([&](token id, float logit) {
     if (const float weight = weight_at(id, logit); weight > 0) work.sums.add(bin_of(weight), units_of(weight));
   });
   __syncthreads();
@@ -362,16 +363,16 @@ __device__ void sum_by_weight(const Entries& entries, const weigher& weight_at, 
 
 /// In the order in which the bins of top_p are looked through, the largest weights first.
 struct weight_sums {
-  const exact_sums& of;
+  const exact_sums& sums;
   __device__ static int bin_at(int i) { return weight_bins - 1 - i; }
-  __device__ double operator()(int i) const { return static_cast<double>(of.at(bin_at(i))) * unit_of(bin_at(i)); }
+  __device__ double operator()(int i) const { return static_cast<double>(sums.value(bin_at(i))) * unit_of(bin_at(i)); }
 };
 
 /// The sum of all that sum_by_weight() found.
 __device__ double total_by_weight(workspace& work) {
   if (in_first_warp()) {
-    const auto all = locate<double>(weight_bins, weight_sums{work.sums}, [](double) { return false; });
-    if (threadIdx.x == 0) work.sum = all.total;
+    const auto result = locate<double>(weight_bins, weight_sums{work.sums}, [](double) { return false; });
+    if (threadIdx.x == 0) work.sum = result.total;
   }
   __syncthreads();
   return work.sum;
@@ -383,13 +384,13 @@ template <typename Entries>
 __device__ bool find_top_p(const Entries& entries, double mass, const weigher& weight_at, rank_key& last,
                            workspace& work) {
   if (in_first_warp()) {
-    const auto at = locate<double>(weight_bins, weight_sums{work.sums}, [&](double sum) { return sum >= mass; });
+    const auto position = locate<double>(weight_bins, weight_sums{work.sums}, [&](double sum) { return sum >= mass; });
     if (threadIdx.x == 0) {
-      const int bin = weight_sums::bin_at(at.index);
-      const double wanted = ceil((mass - at.before) / unit_of(bin));
-      work.found = work.sums.at(bin);
+      const int bin = weight_sums::bin_at(position.index);
+      const double wanted = ceil((mass - position.prefix) / unit_of(bin));
+      work.found = work.sums.value(bin);
       work.bin = bin;
-      work.sum = at.before + static_cast<double>(work.found) * unit_of(bin);
+      work.sum = position.prefix + static_cast<double>(work.found) * unit_of(bin);
       work.rest = wanted < 1                                 ? 1
                   : wanted < static_cast<double>(work.found) ? static_cast<std::uint64_t>(wanted)
                                                              : work.found;
@@ -403,8 +404,8 @@ __device__ bool find_top_p(const Entries& entries, double mass, const weigher& w
     return weight > 0 && bin_of(weight) == bin ? units_of(weight) : std::uint32_t{0};
   };
   selection found = select(entries, units, {0, work.rest, work.found}, 64, 32, work);
-  const auto each = units_of(weight_of(logit_of(static_cast<logit_key>(found.rank >> 32)), weight_at.scale));
-  if (found.found - found.rest >= each) {  // not all of these equals
+  const auto entry_units = units_of(weight_of(logit_of(static_cast<logit_key>(found.rank >> 32)), weight_at.scale));
+  if (found.found - found.rest >= entry_units) {  // not all of these equals
     found.rank |= above_ids;
     found = select(entries, units, found, id_bits, 0, work);
   }
@@ -415,18 +416,18 @@ __device__ bool find_top_p(const Entries& entries, double mass, const weigher& w
 // The list
 
 /// Copies the entries with a key of `at_least` or more to the list, and calls also(id, logit) for all, and end(segment)
-/// as row::each() does.
+/// as row::for_each() does.
 template <typename Also, typename End>
-__device__ void fill_list(const row& of, logit_key at_least, Also also, End end, workspace& work) {
+__device__ void fill_list(const row& entries, logit_key at_least, Also also, End end, workspace& work) {
   if (threadIdx.x == 0) work.listed = 0;
   __syncthreads();
-  of.each(
+  entries.for_each(
       [&](token id, float logit) {
         if (key_of(logit) >= at_least && logit > -infinity) {
-          const int at = atomicAdd(&work.listed, 1);
-          if (at < list_room) {
-            work.ids[at] = id;
-            work.logits[at] = logit;
+          const int index = atomicAdd(&work.listed, 1);
+          if (index < list_room) {
+            work.ids[index] = id;
+            work.logits[index] = logit;
           }
         }
         also(id, logit);
@@ -439,7 +440,7 @@ struct best_of_threads {
   const workspace& in;
 
   template <typename Visit>
-  __device__ void each(Visit visit) const {
+  __device__ void for_each(Visit visit) const {
     visit(0, logit_of(in.thread_best[threadIdx.x]));
   }
 };
@@ -448,13 +449,13 @@ struct best_of_threads {
 /// which all reach, where these do not tell.
 __device__ logit_key about_largest(std::uint32_t count, workspace& work) {
   if (count > threads) return 0;
-  const auto one = [](token, float) { return std::uint32_t{1}; };
-  return static_cast<logit_key>(select(best_of_threads{work}, one, {0, count, 0}, 64, 32, work).rank >> 32);
+  const auto unit = [](token, float) { return std::uint32_t{1}; };
+  return static_cast<logit_key>(select(best_of_threads{work}, unit, {0, count, 0}, 64, 32, work).rank >> 32);
 }
 
 // The sample
 
-/// Sums weights segment by segment, within row::each().
+/// Sums weights segment by segment, within row::for_each().
 struct segment_sum {
   workspace& work;
   double sum = 0;
@@ -473,44 +474,44 @@ __device__ place<double> locate_part(int count, WeightAt weight_at, double u) {
   const double total = locate<double>(count, weight_at, [](double) { return false; }).total;
   const double target = u * total;
   auto found = locate<double>(count, weight_at, [&](double sum) { return sum > target; });
-  found.before = target - found.before;
+  found.prefix = target - found.prefix;
   return found;
 }
 
 /// The sum of the segments' sums.
-__device__ double total_of_segments(const row& of, workspace& work) {
+__device__ double total_of_segments(const row& entries, workspace& work) {
   if (in_first_warp()) {
-    const auto all = locate<double>(
-        of.segments(), [&](int i) { return work.segment_sums[i]; }, [](double) { return false; });
-    if (threadIdx.x == 0) work.total = all.total;
+    const auto result = locate<double>(
+        entries.segments(), [&](int i) { return work.segment_sums[i]; }, [](double) { return false; });
+    if (threadIdx.x == 0) work.total = result.total;
   }
   __syncthreads();
   return work.total;
 }
 
-__device__ token sample_from(const row& of, const weigher& weight_at, double u, workspace& work) {
+__device__ token sample_from(const row& entries, const weigher& weight_at, double u, workspace& work) {
   segment_sum sums{work};
-  of.each([&](token id, float logit) { sums.add(weight_at(id, logit)); }, [&](int which) { sums.end(which); });
+  entries.for_each([&](token id, float logit) { sums.add(weight_at(id, logit)); }, [&](int which) { sums.end(which); });
   __syncthreads();
   if (in_first_warp()) {
-    const auto at = locate_part(
-        of.segments(), [&](int i) { return work.segment_sums[i]; }, u);
+    const auto position = locate_part(
+        entries.segments(), [&](int i) { return work.segment_sums[i]; }, u);
     if (threadIdx.x == 0) {
-      work.bin = at.index;
-      work.sum = at.before;
+      work.bin = position.index;
+      work.sum = position.prefix;
     }
   }
   __syncthreads();
   const int begin = work.bin * segment;
   if (threadIdx.x < segment) {
     const int id = begin + static_cast<int>(threadIdx.x);
-    work.weights[threadIdx.x] = id < of.vocabulary ? weight_at(id, of.logits[id]) : 0;
+    work.weights[threadIdx.x] = id < entries.vocabulary ? weight_at(id, entries.logits[id]) : 0;
   }
   __syncthreads();
   if (in_first_warp()) {
-    const auto at = locate<double>(
+    const auto position = locate<double>(
         segment, [&](int i) { return double{work.weights[i]}; }, [&](double sum) { return sum > work.sum; });
-    if (threadIdx.x == 0) work.chosen = begin + at.index;
+    if (threadIdx.x == 0) work.chosen = begin + position.index;
   }
   __syncthreads();
   return work.chosen;
@@ -525,17 +526,17 @@ __device__ int order_list(const weigher& weight_at, workspace& work) {
   if (self == 0) work.kept = 0;
   __syncthreads();
   if (weight > 0) {
-    const int at = atomicAdd(&work.kept, 1);
-    work.ids[at] = id;
-    work.logits[at] = weight;
+    const int index = atomicAdd(&work.kept, 1);
+    work.ids[index] = id;
+    work.logits[index] = weight;
   }
   __syncthreads();
   const int kept = work.kept;
   if (self < kept) {
-    int before = 0;
-    for (int i = 0; i < kept; ++i) before += work.ids[i] < work.ids[self] ? 1 : 0;
-    work.ordered[before] = work.ids[self];
-    work.weights[before] = work.logits[self];
+    int rank = 0;
+    for (int i = 0; i < kept; ++i) rank += work.ids[i] < work.ids[self] ? 1 : 0;
+    work.ordered[rank] = work.ids[self];
+    work.weights[rank] = work.logits[self];
   }
   __syncthreads();
   return kept;
@@ -544,9 +545,9 @@ __device__ int order_list(const weigher& weight_at, workspace& work) {
 __device__ token sample_from_list(const weigher& weight_at, double u, workspace& work) {
   const int kept = order_list(weight_at, work);
   if (in_first_warp()) {
-    const auto at = locate_part(
+    const auto position = locate_part(
         kept, [&](int i) { return double{work.weights[i]}; }, u);
-    if (threadIdx.x == 0) work.chosen = work.ordered[at.index];
+    if (threadIdx.x == 0) work.chosen = work.ordered[position.index];
   }
   __syncthreads();
   return work.chosen;
@@ -562,57 +563,58 @@ __device__ bool cut_top_p(const Entries& entries, double mass, weigher& weight_a
 }
 
 template <typename Entries>
-__device__ void apply_top_k(const Entries& entries, const sampling_row& how, logit_key at_least, weigher& weight_at,
+__device__ void apply_top_k(const Entries& entries, const sampling_row& params, logit_key at_least, weigher& weight_at,
                             workspace& work) {
-  weight_at.kept.rank = rank_of_top_k(entries, how.top_k, at_least, work);
-  if (how.top_p >= 1) return;
+  weight_at.kept.rank = rank_of_top_k(entries, params.top_k, at_least, work);
+  if (params.top_p >= 1) return;
   sum_by_weight(entries, weight_at, work);
-  cut_top_p(entries, how.top_p * total_by_weight(work), weight_at, work);
+  cut_top_p(entries, params.top_p * total_by_weight(work), weight_at, work);
 }
 
 /// True where all that is left is in the list.
-__device__ bool filter_top_k(const row& of, const sampling_row& how, weigher& weight_at, workspace& work) {
-  const logit_key at_least = about_largest(how.top_k, work);
+__device__ bool filter_top_k(const row& entries, const sampling_row& params, weigher& weight_at, workspace& work) {
+  const logit_key at_least = about_largest(params.top_k, work);
   fill_list(
-      of, at_least, [](token, float) {}, [](int) {}, work);
+      entries, at_least, [](token, float) {}, [](int) {}, work);
   const bool fits = work.listed <= list_room;
   if (fits)
-    apply_top_k(list{work}, how, at_least, weight_at, work);
+    apply_top_k(list{work}, params, at_least, weight_at, work);
   else
-    apply_top_k(of, how, at_least, weight_at, work);
+    apply_top_k(entries, params, at_least, weight_at, work);
   return fits;
 }
 
 /// The same.
-__device__ bool filter_top_p(const row& of, const sampling_row& how, weigher& weight_at, workspace& work) {
+__device__ bool filter_top_p(const row& entries, const sampling_row& params, weigher& weight_at, workspace& work) {
   const logit_key at_least = about_largest(listed_for_top_p, work);
   segment_sum sums{work};
   fill_list(
-      of, at_least, [&](token, float logit) { sums.add(weight_of(logit, weight_at.scale)); },
+      entries, at_least, [&](token, float logit) { sums.add(weight_of(logit, weight_at.scale)); },
       [&](int which) { sums.end(which); }, work);
-  const double mass = how.top_p * total_of_segments(of, work);
+  const double mass = params.top_p * total_of_segments(entries, work);
   if (work.listed <= list_room) {
     sum_by_weight(list{work}, weight_at, work);
     if (cut_top_p(list{work}, mass, weight_at, work)) return true;
   }
-  sum_by_weight(of, weight_at, work);
-  cut_top_p(of, mass, weight_at, work);
+  sum_by_weight(entries, weight_at, work);
+  cut_top_p(entries, mass, weight_at, work);
   return false;
 }
 
 /// Leaves in `weight_at` what may be sampled; nothing where the choice is greedy.
-__device__ token choose(const row& of, const sampling_row& how, rank_key best, weigher& weight_at, workspace& work) {
-  if (how.greedy) return id_of(best);
+__device__ token choose(const row& entries, const sampling_row& params, rank_key best, weigher& weight_at,
+                        workspace& work) {
+  if (params.greedy) return id_of(best);
   const float largest = logit_of(static_cast<logit_key>(best >> 32));
-  weight_at = {{largest, how.inverse_temperature}, {}};
+  weight_at = {{largest, params.inverse_temperature}, {}};
   bool listed = false;
-  if (how.top_k > 0 && how.top_k < static_cast<std::uint32_t>(of.vocabulary))
-    listed = filter_top_k(of, how, weight_at, work);
-  else if (how.top_p < 1)
-    listed = filter_top_p(of, how, weight_at, work);
-  weight_at.kept.min_p = how.min_p;
-  const double u = uniform(how.key);
-  return listed ? sample_from_list(weight_at, u, work) : sample_from(of, weight_at, u, work);
+  if (params.top_k > 0 && params.top_k < static_cast<std::uint32_t>(entries.vocabulary))
+    listed = filter_top_k(entries, params, weight_at, work);
+  else if (params.top_p < 1)
+    listed = filter_top_p(entries, params, weight_at, work);
+  weight_at.kept.min_p = params.min_p;
+  const double u = uniform(params.key);
+  return listed ? sample_from_list(weight_at, u, work) : sample_from(entries, weight_at, u, work);
 }
 
 // Log-probabilities
@@ -623,7 +625,7 @@ struct logprobs {
   double total;
   bool raw;  ///< rounded as row_logprobs does, else as kept_logprobs
 
-  __device__ float of(float logit) const {
+  __device__ float logprob(float logit) const {
     const softmax_scale& scale = weight_at.scale;
     if (raw) return static_cast<float>(logit - (scale.largest + log(total)));
     return static_cast<float>((logit - scale.largest) * scale.inverse_temperature - log(total));
@@ -632,49 +634,49 @@ struct logprobs {
 
 /// Writes the `count` entries that are first in rank, of those with a weight; id -1 for the rest.
 template <typename Entries>
-__device__ void write_top_of(const Entries& entries, const logprobs& from, std::uint32_t count, token_logprob* to,
-                             workspace& work) {
-  const auto one = [&](token id, float logit) {
-    return logit > -infinity && (from.raw || from.weight_at(id, logit) > 0) ? std::uint32_t{1} : 0;
+__device__ void write_top_of(const Entries& entries, const logprobs& distribution, std::uint32_t count,
+                             token_logprob* output, workspace& work) {
+  const auto unit = [&](token id, float logit) {
+    return logit > -infinity && (distribution.raw || distribution.weight_at(id, logit) > 0) ? std::uint32_t{1} : 0;
   };
-  const rank_key last = select(entries, one, {0, count, 0}, 64, 0, work).rank;
+  const rank_key last = select(entries, unit, {0, count, 0}, 64, 0, work).rank;
   if (threadIdx.x == 0) work.kept = 0;
   __syncthreads();
-  entries.each([&](token id, float logit) {
-    if (one(id, logit) != 0 && rank_of(id, logit) >= last) work.top[atomicAdd(&work.kept, 1)] = rank_of(id, logit);
+  entries.for_each([&](token id, float logit) {
+    if (unit(id, logit) != 0 && rank_of(id, logit) >= last) work.top[atomicAdd(&work.kept, 1)] = rank_of(id, logit);
   });
   __syncthreads();
   if (threadIdx.x >= count) return;
   const int self = static_cast<int>(threadIdx.x), kept = work.kept;
   if (self >= kept) {
-    to[self] = {-1, 0};
+    output[self] = {-1, 0};
     return;
   }
-  int before = 0;
-  for (int i = 0; i < kept; ++i) before += work.top[i] > work.top[self] ? 1 : 0;
-  to[before] = {id_of(work.top[self]), from.of(logit_of(static_cast<logit_key>(work.top[self] >> 32)))};
+  int rank = 0;
+  for (int i = 0; i < kept; ++i) rank += work.top[i] > work.top[self] ? 1 : 0;
+  output[rank] = {id_of(work.top[self]), distribution.logprob(logit_of(static_cast<logit_key>(work.top[self] >> 32)))};
 }
 
 /// The same, by way of the list; needs scan_row().
-__device__ void write_top(const row& of, const logprobs& from, std::uint32_t count, token_logprob* to,
+__device__ void write_top(const row& entries, const logprobs& distribution, std::uint32_t count, token_logprob* output,
                           workspace& work) {
   if (count == 0) return;
   const logit_key at_least = about_largest(count, work);
   fill_list(
-      of, at_least, [](token, float) {}, [](int) {}, work);
+      entries, at_least, [](token, float) {}, [](int) {}, work);
   if (work.listed <= list_room)
-    write_top_of(list{work}, from, count, to, work);
+    write_top_of(list{work}, distribution, count, output, work);
   else
-    write_top_of(of, from, count, to, work);
+    write_top_of(entries, distribution, count, output, work);
   __syncthreads();
 }
 
 /// The sum of the weights that `weight_at` keeps.
-__device__ double total_weight(const row& of, const weigher& weight_at, workspace& work) {
+__device__ double total_weight(const row& entries, const weigher& weight_at, workspace& work) {
   segment_sum sums{work};
-  of.each([&](token id, float logit) { sums.add(weight_at(id, logit)); }, [&](int which) { sums.end(which); });
+  entries.for_each([&](token id, float logit) { sums.add(weight_at(id, logit)); }, [&](int which) { sums.end(which); });
   __syncthreads();
-  const double total = total_of_segments(of, work);
+  const double total = total_of_segments(entries, work);
   __syncthreads();
   return total;
 }
@@ -687,49 +689,50 @@ __device__ sampling_status status_of(const scan& seen) {
 }
 
 /// Before a row is processed: what is most probable, and the logits that will be changed.
-__device__ sampling_status report_raw(const sampling_batch& batch, const sampling_row& how, const row& of,
-                                      logprobs& from, workspace& work) {
-  for (auto i = threadIdx.x; i < how.biases.count; i += threads)
-    if (const token id = batch.biases[how.biases.begin + i].id; inside(id, of))
-      batch.raw_biased[how.biases.begin + i] = of.logits[id];
-  for (auto i = threadIdx.x; i < how.counts.count; i += threads)
-    if (const token id = batch.counts[how.counts.begin + i].id; inside(id, of))
-      batch.raw_counted[how.counts.begin + i] = of.logits[id];
-  if (const token last = how.unknown_last ? batch.last_tokens[how.slot] : -1; threadIdx.x == 0 && inside(last, of))
-    work.raw_last = of.logits[last];
-  const scan seen = scan_row(of, work);
+__device__ sampling_status report_raw(const sampling_batch& batch, const sampling_row& params, const row& entries,
+                                      logprobs& raw, workspace& work) {
+  for (auto i = threadIdx.x; i < params.biases.count; i += threads)
+    if (const token id = batch.biases[params.biases.begin + i].id; inside(id, entries))
+      batch.raw_biased[params.biases.begin + i] = entries.logits[id];
+  for (auto i = threadIdx.x; i < params.counts.count; i += threads)
+    if (const token id = batch.counts[params.counts.begin + i].id; inside(id, entries))
+      batch.raw_counted[params.counts.begin + i] = entries.logits[id];
+  if (const token last = params.unknown_last ? batch.last_tokens[params.slot] : -1;
+      threadIdx.x == 0 && inside(last, entries))
+    work.raw_last = entries.logits[last];
+  const scan seen = scan_row(entries, work);
   if (status_of(seen) != sampling_status::ok) return status_of(seen);
-  from = {{{largest_of(seen)}, {}}, 0, true};
-  from.total = total_weight(of, from.weight_at, work);
-  write_top(of, from, how.top.count, batch.top + how.top.begin, work);
+  raw = {{{largest_of(seen)}, {}}, 0, true};
+  raw.total = total_weight(entries, raw.weight_at, work);
+  write_top(entries, raw, params.top.count, batch.top + params.top.begin, work);
   return sampling_status::ok;
 }
 
 /// A token's logit before the row was processed.
-__device__ float raw_logit(const sampling_batch& batch, const sampling_row& how, const row& of, token id,
+__device__ float raw_logit(const sampling_batch& batch, const sampling_row& params, const row& entries, token id,
                            workspace& work) {
   if (threadIdx.x == 0)
-    work.raw = how.unknown_last && id == batch.last_tokens[how.slot] ? work.raw_last : of.logits[id];
+    work.raw = params.unknown_last && id == batch.last_tokens[params.slot] ? work.raw_last : entries.logits[id];
   __syncthreads();
-  for (auto i = threadIdx.x; i < how.biases.count; i += threads)
-    if (batch.biases[how.biases.begin + i].id == id) work.raw = batch.raw_biased[how.biases.begin + i];
-  for (auto i = threadIdx.x; i < how.counts.count; i += threads)
-    if (batch.counts[how.counts.begin + i].id == id) work.raw = batch.raw_counted[how.counts.begin + i];
+  for (auto i = threadIdx.x; i < params.biases.count; i += threads)
+    if (batch.biases[params.biases.begin + i].id == id) work.raw = batch.raw_biased[params.biases.begin + i];
+  for (auto i = threadIdx.x; i < params.counts.count; i += threads)
+    if (batch.counts[params.counts.begin + i].id == id) work.raw = batch.raw_counted[params.counts.begin + i];
   __syncthreads();
   return work.raw;
 }
 
 /// After the choice.
-__device__ float report_processed(const sampling_batch& batch, const sampling_row& how, const row& of, token chosen,
-                                  weigher weight_at, rank_key best, workspace& work) {
-  if (how.greedy) weight_at = {{largest_of({best, true})}, {best, 0}};
-  const logprobs from{weight_at, total_weight(of, weight_at, work), false};
-  write_top(of, from, how.top.count, batch.top + how.top.begin, work);
-  return from.of(of.logits[chosen]);
+__device__ float report_processed(const sampling_batch& batch, const sampling_row& params, const row& entries,
+                                  token chosen, weigher weight_at, rank_key best, workspace& work) {
+  if (params.greedy) weight_at = {{largest_of({best, true})}, {best, 0}};
+  const logprobs processed{weight_at, total_weight(entries, weight_at, work), false};
+  write_top(entries, processed, params.top.count, batch.top + params.top.begin, work);
+  return processed.logprob(entries.logits[chosen]);
 }
 
-__device__ void report_nothing(const sampling_batch& batch, const sampling_row& how) {
-  for (auto i = threadIdx.x; i < how.top.count; i += threads) batch.top[how.top.begin + i] = {-1, 0};
+__device__ void report_nothing(const sampling_batch& batch, const sampling_row& params) {
+  for (auto i = threadIdx.x; i < params.top.count; i += threads) batch.top[params.top.begin + i] = {-1, 0};
 }
 
 // The whole
@@ -742,44 +745,46 @@ struct outcome {
 };
 
 /// `raw` and `raw_status` are what report_raw() found.
-__device__ outcome sample_row(const sampling_batch& batch, const sampling_row& how, const row& of, const logprobs& raw,
-                              sampling_status raw_status, workspace& work) {
-  process(batch, how, of, work);
-  const scan seen = scan_row(of, work);
+__device__ outcome sample_row(const sampling_batch& batch, const sampling_row& params, const row& entries,
+                              const logprobs& raw, sampling_status raw_status, workspace& work) {
+  process(batch, params, entries, work);
+  const scan seen = scan_row(entries, work);
   if (status_of(seen) != sampling_status::ok) return {status_of(seen)};
   if (raw_status != sampling_status::ok) return {raw_status};
   weigher weight_at;
-  outcome made;
-  made.id = choose(of, how, seen.best, weight_at, work);
-  if (how.logprobs == sampled_logprobs::raw) made.logprob = raw.of(raw_logit(batch, how, of, made.id, work));
-  if (how.logprobs == sampled_logprobs::processed)
-    made.logprob = report_processed(batch, how, of, made.id, weight_at, seen.best, work);
-  return made;
+  outcome result;
+  result.id = choose(entries, params, seen.best, weight_at, work);
+  if (params.logprobs == sampled_logprobs::raw)
+    result.logprob = raw.logprob(raw_logit(batch, params, entries, result.id, work));
+  if (params.logprobs == sampled_logprobs::processed)
+    result.logprob = report_processed(batch, params, entries, result.id, weight_at, seen.best, work);
+  return result;
 }
 
 /// The same for a token that is known.
-__device__ outcome score_row(const sampling_row& how, const row& of, const logprobs& raw, sampling_status raw_status) {
+__device__ outcome score_row(const sampling_row& params, const row& entries, const logprobs& raw,
+                             sampling_status raw_status) {
   if (raw_status != sampling_status::ok) return {raw_status};
-  return {raw_status, how.scored, raw.of(of.logits[how.scored])};
+  return {raw_status, params.scored, raw.logprob(entries.logits[params.scored])};
 }
 
 __global__ void __launch_bounds__(threads) sample_rows(sampling_batch batch) {
   __shared__ workspace work;
-  const sampling_row how = batch.sampling[blockIdx.x];
-  const bool scores_only = how.scored >= 0;
-  if (how.by_host || (how.slot < 0 && !scores_only)) return;
-  const row of{batch.logits + blockIdx.x * batch.stride, batch.vocabulary};
+  const sampling_row params = batch.sampling[blockIdx.x];
+  const bool scores_only = params.scored >= 0;
+  if (params.by_host || (params.slot < 0 && !scores_only)) return;
+  const row entries{batch.logits + blockIdx.x * batch.stride, batch.vocabulary};
   logprobs raw{};
   auto raw_status = sampling_status::ok;
-  if (how.logprobs == sampled_logprobs::raw) raw_status = report_raw(batch, how, of, raw, work);
-  const outcome made =
-      scores_only ? score_row(how, of, raw, raw_status) : sample_row(batch, how, of, raw, raw_status, work);
-  if (made.status != sampling_status::ok) report_nothing(batch, how);
+  if (params.logprobs == sampled_logprobs::raw) raw_status = report_raw(batch, params, entries, raw, work);
+  const outcome result = scores_only ? score_row(params, entries, raw, raw_status)
+                                     : sample_row(batch, params, entries, raw, raw_status, work);
+  if (result.status != sampling_status::ok) report_nothing(batch, params);
   if (threadIdx.x != 0) return;
-  batch.tokens[blockIdx.x] = made.id;
-  batch.statuses[blockIdx.x] = made.status;
-  if (!scores_only) batch.last_tokens[how.slot] = made.id;
-  if (how.logprobs != sampled_logprobs::none) batch.logprobs[blockIdx.x] = made.logprob;
+  batch.tokens[blockIdx.x] = result.id;
+  batch.statuses[blockIdx.x] = result.status;
+  if (!scores_only) batch.last_tokens[params.slot] = result.id;
+  if (params.logprobs != sampled_logprobs::none) batch.logprobs[blockIdx.x] = result.logprob;
 }
 
 static_assert(std::is_trivially_copyable_v<sampling_batch> && std::is_trivially_copyable_v<sampling_row>);

@@ -11,7 +11,7 @@ namespace {
 /// Counts one more generated token among the counts that were appended since there were `begin` of them.
 void count_generated(token id, std::size_t begin, std::vector<token_count>& counts) {
   auto found = std::find_if(counts.begin() + static_cast<std::ptrdiff_t>(begin), counts.end(),
-                            [&](const token_count& each) { return each.id == id; });
+                            [&](const token_count& entry) { return entry.id == id; });
   if (found == counts.end()) found = counts.insert(found, token_count{id, 0, 0});
   ++found->total;
   ++found->generated;

@@ -107,14 +107,14 @@ const row_passes& fastest_passes() {
 }  // namespace
 
 std::vector<row_passes> available_row_passes() {
-  std::vector<row_passes> all{{weigh_portable, indices_portable}};
+  std::vector<row_passes> passes{{weigh_portable, indices_portable}};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) all.push_back({weigh_avx2, indices_portable});
+  if (__builtin_cpu_supports("avx2")) passes.push_back({weigh_avx2, indices_portable});
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
       __builtin_cpu_supports("avx512vl"))
-    all.push_back({weigh_avx512, indices_avx512});
+    passes.push_back({weigh_avx512, indices_avx512});
 #endif
-  return all;
+  return passes;
 }
 
 double weigh_row(std::span<const float> logits, const softmax_scale& scale, std::vector<float>& weights,

@@ -20,9 +20,9 @@ void token_history::append_given(std::span<const token> tokens) {
   for (const token id : tokens) append(id, false);
 }
 
-void token_history::extend(const scheduler::token_list& all) {
-  tokens_ = all.first(length());
-  append_given(std::span(all).subspan(length()));  // finds them there
+void token_history::extend(const scheduler::token_list& tokens) {
+  tokens_ = tokens.first(length());
+  append_given(std::span(tokens).subspan(length()));  // finds them there
 }
 
 void token_history::append_generated(token id) { append(id, true); }

@@ -24,9 +24,9 @@ class token_history {
   /// Tokens that were given: the prompt, or what a caller feeds later.
   void append_given(std::span<const token> tokens);
 
-  /// Appends what `all`, which begins with the tokens of the history, has beyond them: tokens that were given. From
-  /// then on the history uses the memory of `all`.
-  void extend(const scheduler::token_list& all);
+  /// Appends what `tokens`, which begins with the tokens of the history, has beyond them: tokens that were given. From
+  /// then on the history uses the memory of `tokens`.
+  void extend(const scheduler::token_list& tokens);
 
   /// A token that was sampled.
   void append_generated(token id);

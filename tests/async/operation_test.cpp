@@ -35,10 +35,10 @@ BOOST_AUTO_TEST_SUITE(completions)
 BOOST_AUTO_TEST_CASE(are_called_in_order) {
   net::io_context context;
   std::vector<int> seen;
-  std::vector<std::shared_ptr<int_operation>> all;
+  std::vector<std::shared_ptr<int_operation>> operations;
   for (int i = 0; i < 100; ++i)
-    all.push_back(waiting(context.get_executor(), [&](error_code, int value) { seen.push_back(value); }));
-  for (int i = 0; i < 100; ++i) complete(*all[static_cast<std::size_t>(i)], i);
+    operations.push_back(waiting(context.get_executor(), [&](error_code, int value) { seen.push_back(value); }));
+  for (int i = 0; i < 100; ++i) complete(*operations[static_cast<std::size_t>(i)], i);
   BOOST_TEST(seen.empty());
   BOOST_TEST(context.run() == 100u);
   for (int i = 0; i < 100; ++i) BOOST_TEST(seen.at(static_cast<std::size_t>(i)) == i);
@@ -64,7 +64,7 @@ BOOST_AUTO_TEST_CASE(go_on_after_one_that_throws) {
   auto throws = waiting(context.get_executor(), [](error_code, int) { throw std::runtime_error("on purpose"); });
   auto next = waiting(context.get_executor(), [&](error_code, int) { ++called; });
   auto last = waiting(context.get_executor(), [&](error_code, int) { ++called; });
-  for (const auto& each : {throws, next, last}) complete(*each);
+  for (const auto& pending : {throws, next, last}) complete(*pending);
   BOOST_CHECK_THROW(context.run(), std::runtime_error);
   context.run();
   BOOST_TEST(called == 2);
@@ -74,12 +74,12 @@ BOOST_AUTO_TEST_CASE(keep_to_their_own_executors) {
   net::io_context context;
   const auto strand = net::make_strand(context);
   int plain = 0, on_strand = 0;
-  std::vector<std::shared_ptr<int_operation>> all;
+  std::vector<std::shared_ptr<int_operation>> operations;
   for (int i = 0; i < 10; ++i) {
-    all.push_back(waiting(context.get_executor(), [&](error_code, int) { ++plain; }));
-    all.push_back(waiting(strand, [&](error_code, int) { on_strand += strand.running_in_this_thread(); }));
+    operations.push_back(waiting(context.get_executor(), [&](error_code, int) { ++plain; }));
+    operations.push_back(waiting(strand, [&](error_code, int) { on_strand += strand.running_in_this_thread(); }));
   }
-  for (const auto& each : all) complete(*each);
+  for (const auto& pending : operations) complete(*pending);
   context.run();
   BOOST_TEST(plain == 10);
   BOOST_TEST(on_strand == 10);
@@ -97,15 +97,16 @@ BOOST_AUTO_TEST_CASE(that_come_while_others_are_called_are_called_too) {
 
 BOOST_AUTO_TEST_CASE(are_forgotten_with_their_context) {
   auto held = std::make_shared<int>(0);
-  std::vector<std::shared_ptr<int_operation>> all;
+  std::vector<std::shared_ptr<int_operation>> operations;
   {
     net::io_context context;
-    for (int i = 0; i < 3; ++i) all.push_back(waiting(context.get_executor(), [held](error_code, int) { ++*held; }));
-    for (const auto& each : all) complete(*each);
+    for (int i = 0; i < 3; ++i)
+      operations.push_back(waiting(context.get_executor(), [held](error_code, int) { ++*held; }));
+    for (const auto& pending : operations) complete(*pending);
   }
   BOOST_TEST(*held == 0);
   BOOST_TEST(held.use_count() == 1);
-  for (const auto& each : all) BOOST_TEST(each->dropped());
+  for (const auto& each : operations) BOOST_TEST(each->dropped());
 }
 
 BOOST_AUTO_TEST_CASE(may_come_while_their_context_is_destroyed) {
@@ -114,19 +115,19 @@ BOOST_AUTO_TEST_CASE(may_come_while_their_context_is_destroyed) {
     std::atomic<int> called = 0;
     auto held = std::make_shared<int>(0);
     auto context = std::make_unique<net::thread_pool>(1);
-    std::vector<std::shared_ptr<int_operation>> all;
+    std::vector<std::shared_ptr<int_operation>> operations;
     for (int i = 0; i < 8; ++i)
-      all.push_back(waiting(context->get_executor(), [&called, held](error_code, int) { ++called; }));
+      operations.push_back(waiting(context->get_executor(), [&called, held](error_code, int) { ++called; }));
     std::atomic<bool> begun = false;
     std::thread posts([&] {
       begun = true;
-      for (const auto& each : all) complete(*each);
+      for (const auto& pending : operations) complete(*pending);
     });
     while (!begun) std::this_thread::yield();
     context.reset();
-    const int before = called;
+    const int previous = called;
     posts.join();
-    BOOST_TEST(called == before);
+    BOOST_TEST(called == previous);
     BOOST_TEST(held.use_count() == 1);
   }
 }

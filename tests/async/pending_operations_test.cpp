@@ -94,7 +94,7 @@ struct fixture {
   std::shared_ptr<recorded> add(place& where, std::function<void()> handler = {}) {
     auto added = std::make_shared<recorded>(where, std::move(handler));
     entries.push_back(registry.add(added));
-    all.push_back(added);
+    operations.push_back(added);
     return added;
   }
 
@@ -105,7 +105,7 @@ struct fixture {
   }
 
   void check() const {
-    for (const auto& each : all) {
+    for (const auto& each : operations) {
       BOOST_TEST(each->calls == 1);
       BOOST_TEST(each->in_place);
     }
@@ -114,7 +114,7 @@ struct fixture {
   std::shared_ptr<pending_operations> owned = std::make_shared<pending_operations>();
   pending_operations& registry = *owned;
   std::vector<pending_operations::entry> entries;
-  std::vector<std::shared_ptr<recorded>> all;
+  std::vector<std::shared_ptr<recorded>> operations;
 };
 
 }  // namespace
@@ -135,14 +135,14 @@ BOOST_AUTO_TEST_CASE(each_is_a_job_of_its_own_and_posts_the_next) {
 }
 
 BOOST_AUTO_TEST_CASE(those_of_another_executor_are_posted_alone) {
-  place one, other;
+  place first, other;
   fixture f;
-  f.post(one);
+  f.post(first);
   f.post(other);
   f.post(other);
   BOOST_TEST(other.jobs.size() == 2);
   other.run();
-  one.run();
+  first.run();
   f.check();
 }
 
@@ -157,15 +157,15 @@ BOOST_AUTO_TEST_CASE(without_memory_for_the_next_job_the_one_that_runs_goes_on) 
 }
 
 BOOST_AUTO_TEST_CASE(while_it_goes_on_no_second_job_takes_from_a_queue_of_another_executor) {
-  place one, other;
+  place first, other;
   fixture f;
-  f.post(one, [&] {
-    one.refuses = false;
-    f.post(one, [&] { f.post(other); });  // the queue has run empty then, and begins anew
+  f.post(first, [&] {
+    first.refuses = false;
+    f.post(first, [&] { f.post(other); });  // the queue has run empty then, and begins anew
   });
-  f.post(one);
-  one.refuses = true;
-  while (!one.jobs.empty()) one.run_one();
+  f.post(first);
+  first.refuses = true;
+  while (!first.jobs.empty()) first.run_one();
   other.run();
   f.check();
 }
@@ -211,27 +211,27 @@ BOOST_AUTO_TEST_CASE(those_of_one_executor_are_called_in_the_order_of_their_post
 }
 
 BOOST_AUTO_TEST_CASE(a_handler_may_complete_another_one) {
-  place one, other;
+  place first, other;
   fixture f;
-  f.post(one, [&] {
-    f.post(one);
+  f.post(first, [&] {
+    f.post(first);
     f.post(other);
-    BOOST_TEST(f.all.at(1)->calls == 0);
+    BOOST_TEST(f.operations.at(1)->calls == 0);
   });
-  one.run();
+  first.run();
   other.run();
   f.check();
 }
 
 BOOST_AUTO_TEST_CASE(an_executor_may_use_the_registry_because_no_lock_is_held) {
-  place one, other;
+  place first, other;
   fixture f;
-  one.before_execute = [&] {
+  first.before_execute = [&] {
     f.post(other);
     f.registry.remove(f.entries.back());
   };
-  f.post(one);
-  one.run();
+  f.post(first);
+  first.run();
   other.run();
   f.check();
 }
@@ -239,13 +239,13 @@ BOOST_AUTO_TEST_CASE(an_executor_may_use_the_registry_because_no_lock_is_held) {
 BOOST_AUTO_TEST_CASE(without_memory_nothing_has_changed_and_it_can_be_posted_again) {
   place where;
   fixture f;
-  const auto one = f.add(where);
+  const auto entry = f.add(where);
   where.refuses = true;
-  BOOST_CHECK_THROW(f.registry.post(one), std::bad_alloc);
+  BOOST_CHECK_THROW(f.registry.post(entry), std::bad_alloc);
   BOOST_TEST(where.jobs.empty());
-  BOOST_TEST(one.use_count() == 2);
+  BOOST_TEST(entry.use_count() == 2);
   where.refuses = false;
-  f.registry.post(one);
+  f.registry.post(entry);
   where.run();
   f.check();
 }
@@ -263,13 +263,13 @@ BOOST_AUTO_TEST_CASE(a_handler_that_throws_does_not_keep_others_from_being_calle
 BOOST_AUTO_TEST_CASE(after_close_they_are_dropped_and_nothing_is_posted) {
   place where;
   fixture f;
-  const auto one = f.add(where);
+  const auto entry = f.add(where);
   where.refuses = true;
-  BOOST_CHECK_THROW(f.registry.post(one), std::bad_alloc);  // a failed post is no longer in progress
+  BOOST_CHECK_THROW(f.registry.post(entry), std::bad_alloc);  // a failed post is no longer in progress
   where.refuses = false;
   f.registry.close();
-  BOOST_TEST(one->dropped);
-  f.registry.post(one);
+  BOOST_TEST(entry->dropped);
+  f.registry.post(entry);
   BOOST_TEST(where.jobs.empty());
 }
 

@@ -54,19 +54,19 @@ static_assert(std::same_as<net::completion_signature_of_t<decltype(std::declval<
 
 struct outcome {
   std::optional<int> value;
-  std::string what;
+  std::string message;
   error_code code;
 };
 
-void await(waiting_client& operation, outcome& into) {
+void await(waiting_client& operation, outcome& result) {
   net::co_spawn(
       operation.context,
       [&]() -> net::awaitable<void> {
         try {
-          into.value = co_await operation.async_wait();
+          result.value = co_await operation.async_wait();
         } catch (const generation_error& e) {
-          into.what = e.what();
-          into.code = e.code();
+          result.message = e.what();
+          result.code = e.code();
         }
       },
       [](std::exception_ptr error) { BOOST_TEST(!error); });
@@ -91,7 +91,7 @@ BOOST_AUTO_TEST_CASE(co_await_throws_the_sentence) {
   await(operation, awaited);
   operation.complete({error::does_not_fit, "9 tokens do not fit into 8"}, 0);
   BOOST_TEST(!awaited.value);
-  BOOST_TEST(awaited.what == "9 tokens do not fit into 8");
+  BOOST_TEST(awaited.message == "9 tokens do not fit into 8");
   BOOST_TEST((awaited.code == error::does_not_fit));
 }
 
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(without_a_sentence_it_is_the_message_of_the_code) {
   outcome awaited;
   await(operation, awaited);
   operation.complete(net::error::operation_aborted, 0);
-  BOOST_TEST(awaited.what == error_code(net::error::operation_aborted).message());
+  BOOST_TEST(awaited.message == error_code(net::error::operation_aborted).message());
   BOOST_TEST((awaited.code == net::error::operation_aborted));
 }
 
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(its_handlers_have_the_allocator_of_those_they_wrap) {
 BOOST_AUTO_TEST_CASE(operations_of_asio_take_it_too) {
   net::io_context context;
   net::steady_timer timer(context, std::chrono::hours(1));
-  std::string what;
+  std::string message;
   net::co_spawn(
       context,
       [&]() -> net::awaitable<void> {
@@ -146,14 +146,14 @@ BOOST_AUTO_TEST_CASE(operations_of_asio_take_it_too) {
         try {
           co_await timer.async_wait(throwing);
         } catch (const generation_error& e) {
-          what = e.what();
+          message = e.what();
         }
       },
       [](std::exception_ptr error) { BOOST_TEST(!error); });
   context.poll();
   timer.cancel();
   context.run();
-  BOOST_TEST(what == error_code(net::error::operation_aborted).message());
+  BOOST_TEST(message == error_code(net::error::operation_aborted).message());
 }
 
 BOOST_AUTO_TEST_CASE(the_exception_has_code_sentence_and_diagnostics) {

@@ -21,16 +21,16 @@ namespace data = boost::unit_test::data;
 constexpr int longest = 100;
 constexpr int most = std::numeric_limits<int>::max();
 
-cache made(std::vector<kv_cache_spec> shapes, const options& options) { return cache(shapes, options); }
+cache make_cache(std::vector<kv_cache_spec> shapes, const options& options) { return cache(shapes, options); }
 
-cache with_shape(const kv_cache_spec& shape) { return made({shape}, {.slots = 1, .max_sequence_length = 64}); }
+cache with_shape(const kv_cache_spec& shape) { return make_cache({shape}, {.slots = 1, .max_sequence_length = 64}); }
 
-cache with_options(const options& options) { return made({{.kv_heads = 1, .head_dim = 8}}, options); }
+cache with_options(const options& options) { return make_cache({{.kv_heads = 1, .head_dim = 8}}, options); }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(options_that_make_no_sense_are_named) {
-  BOOST_CHECK_EXCEPTION(made({}, {.max_sequence_length = 64}), std::invalid_argument, says({"0 layers"}));
+  BOOST_CHECK_EXCEPTION(make_cache({}, {.max_sequence_length = 64}), std::invalid_argument, says({"0 layers"}));
   BOOST_CHECK_EXCEPTION(with_options({.slots = 0, .max_sequence_length = 64}), std::invalid_argument,
                         says({"0 slots"}));
   BOOST_CHECK_EXCEPTION(with_options({.slots = -1, .max_sequence_length = 64}), std::invalid_argument,
@@ -87,7 +87,7 @@ BOOST_DATA_TEST_CASE(what_a_slot_cannot_return_to_is_named, data::make(kinds()),
   if (twin.tested().can_truncate(0, 100)) return;
   BOOST_CHECK_EXCEPTION(twin.tested().truncate(0, 100), std::logic_error,
                         says({"slot 0", "100 tokens", "590", "layer", "no snapshot"}));
-  BOOST_CHECK_EXCEPTION(twin.tested().fork({.slot = 1, .from = 0, .end = 100}), std::logic_error,
+  BOOST_CHECK_EXCEPTION(twin.tested().fork({.slot = 1, .source = 0, .end = 100}), std::logic_error,
                         says({"slot 0", "layer"}));
   BOOST_CHECK_EXCEPTION(twin.tested().copy(0, 1, 0, 100), std::logic_error, says({"slot 0", "layer"}));
   twin.check();
@@ -97,12 +97,12 @@ BOOST_DATA_TEST_CASE(what_cannot_be_forked_is_refused, data::make(kinds()), kind
   twin twin(kind, 3, longest);
   twin.append({{.slot = 0, .count = 70}, {.slot = 2, .count = 1}});
   cache& cache = twin.tested();
-  BOOST_CHECK_EXCEPTION(cache.fork({.slot = 2, .from = 0, .end = 70}), std::logic_error, says({"slot 2", "empty"}));
-  BOOST_CHECK_THROW(cache.fork({.slot = 1, .from = 0, .end = 71}), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.fork({.slot = 1, .parent = 0, .shared = 63, .from = 0, .end = 70}), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.fork({.slot = 1, .parent = 0, .shared = 64, .from = 0, .end = 60}), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.fork({.slot = 1, .parent = 2, .shared = 64, .from = 0, .end = 70}), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.fork({.slot = 1, .from = 3, .end = 1}), std::out_of_range);
+  BOOST_CHECK_EXCEPTION(cache.fork({.slot = 2, .source = 0, .end = 70}), std::logic_error, says({"slot 2", "empty"}));
+  BOOST_CHECK_THROW(cache.fork({.slot = 1, .source = 0, .end = 71}), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.fork({.slot = 1, .parent = 0, .shared = 63, .source = 0, .end = 70}), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.fork({.slot = 1, .parent = 0, .shared = 64, .source = 0, .end = 60}), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.fork({.slot = 1, .parent = 2, .shared = 64, .source = 0, .end = 70}), std::invalid_argument);
+  BOOST_CHECK_THROW(cache.fork({.slot = 1, .source = 3, .end = 1}), std::out_of_range);
   twin.check();
 }
 
@@ -121,9 +121,9 @@ BOOST_AUTO_TEST_CASE(shapes_that_make_no_sense_are_named) {
 
 BOOST_AUTO_TEST_CASE(more_addresses_than_there_are_is_a_clear_error) {
   const std::vector<kv_cache_spec> wide(4, {.kv_heads = 1 << 12, .head_dim = 1 << 12});
-  BOOST_CHECK_EXCEPTION(made(wide, {.slots = 1 << 16, .max_sequence_length = most}), std::length_error,
+  BOOST_CHECK_EXCEPTION(make_cache(wide, {.slots = 1 << 16, .max_sequence_length = most}), std::length_error,
                         says({"exceed"}));
-  BOOST_CHECK_EXCEPTION(made(wide, {.slots = 64, .max_sequence_length = 1 << 24}), std::system_error,
+  BOOST_CHECK_EXCEPTION(make_cache(wide, {.slots = 64, .max_sequence_length = 1 << 24}), std::system_error,
                         says({"refuses", "bytes of address space"}));
 }
 
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(a_dynamic_cache_needs_no_bound) {
 #if !defined(COGEN_FEW_ADDRESSES)
 BOOST_AUTO_TEST_CASE(a_dynamic_cache_shares_addresses_among_slots_and_layers) {
   const std::vector<kv_cache_spec> wide(4, {.kv_heads = 64, .head_dim = 256});
-  const cache cache = made(wide, {.kind = cache_kind::dynamic, .type = scalar::f32, .slots = 64});
+  const cache cache = make_cache(wide, {.kind = cache_kind::dynamic, .type = scalar::f32, .slots = 64});
   const std::int64_t token = cache.footprint(64) / 64;
   BOOST_TEST(cache.max_sequence_length() < 1 << 20);
   BOOST_TEST(cache.max_sequence_length() * token * 64 <= std::int64_t{1} << 44);

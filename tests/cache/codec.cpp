@@ -52,9 +52,9 @@ const std::vector<int> awkward_head_dims{1, 5, 16, 31, 40, 64, 72, 96, 130};
 at::Tensor random(int head_dim, unsigned seed, float scale = 1) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0.3F, scale);
-  const at::Tensor made = at::empty({64, head_dim}, at::kFloat);
-  std::generate_n(made.data_ptr<float>(), made.numel(), [&] { return normal(random); });
-  return made;
+  const at::Tensor result = at::empty({64, head_dim}, at::kFloat);
+  std::generate_n(result.data_ptr<float>(), result.numel(), [&] { return normal(random); });
+  return result;
 }
 
 std::vector<std::byte> quantized(const codec& codec, const at::Tensor& values) {
@@ -113,16 +113,16 @@ void check_against_plain(const group_format& format, const at::Tensor& values) {
   }
 }
 
-float half_in(const std::byte* at) {
+float half_in(const std::byte* bytes) {
   std::uint16_t bits = 0;
-  std::memcpy(&bits, at, sizeof(bits));
+  std::memcpy(&bits, bytes, sizeof(bits));
   const int exponent = bits >> 10 & 31;
   const float fraction = static_cast<float>(bits & 1023);
   const float size = exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25);
   return bits >> 15 ? -size : size;
 }
 
-int up(int n, int to) { return (n + to - 1) / to * to; }
+int up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 /// Reads a quantized block by the layout in codec.hpp. Independent of the codec.
 class reader_of_the_documentation {
@@ -269,8 +269,8 @@ BOOST_AUTO_TEST_CASE(a_group_may_be_longer_than_any_head) {
 }
 
 BOOST_AUTO_TEST_CASE(presets_are_what_they_are_called) {
-  const auto bits_of = [](const quantization& how) {
-    return std::pair{how.keys->format()->bits, how.values->format()->bits};
+  const auto bits_of = [](const quantization& scheme) {
+    return std::pair{scheme.keys->format()->bits, scheme.values->format()->bits};
   };
   BOOST_TEST((bits_of(int8()) == std::pair{8, 8}));
   BOOST_TEST((bits_of(int8_int4()) == std::pair{8, 4}));

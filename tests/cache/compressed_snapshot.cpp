@@ -65,9 +65,9 @@ std::vector<std::byte> bytes_of_all(scalar type, const std::vector<float>& numbe
 
 std::vector<std::byte> compressed(std::span<const exported_run> runs, std::span<const std::byte> snapshot,
                                   int filler = 0) {
-  std::vector<std::byte> into(static_cast<std::size_t>(compressed_bytes(runs)), std::byte(filler));
-  compress(runs, snapshot, into);
-  return into;
+  std::vector<std::byte> output(static_cast<std::size_t>(compressed_bytes(runs)), std::byte(filler));
+  compress(runs, snapshot, output);
+  return output;
 }
 
 std::vector<std::byte> there_and_back(std::span<const exported_run> runs, std::span<const std::byte> snapshot) {
@@ -85,7 +85,7 @@ double allowed(double number, double most_of_group, scalar type) {
 
 /// Every number of one run is as near as its group allows; infinities and NaN are where they were, and what means
 /// nothing is 0.
-void check_device(std::span<const std::byte> before, std::span<const std::byte> after, const exported_run& run) {
+void check_device(std::span<const std::byte> original, std::span<const std::byte> after, const exported_run& run) {
   const auto type = *run.type;
   const auto dims = static_cast<std::size_t>(run.dims);
   const auto count = static_cast<std::size_t>(run.bytes) / static_cast<std::size_t>(bytes_of(type));
@@ -97,9 +97,9 @@ void check_device(std::span<const std::byte> before, std::span<const std::byte> 
       const auto end = std::min(begin + 32, row + used);
       double most = 0;
       for (auto i = begin; i < end; ++i)
-        if (std::isfinite(number_at(before, type, i))) most = std::max(most, std::abs(number_at(before, type, i)));
+        if (std::isfinite(number_at(original, type, i))) most = std::max(most, std::abs(number_at(original, type, i)));
       for (auto i = begin; i < end; ++i) {
-        const double was = number_at(before, type, i), is = number_at(after, type, i);
+        const double was = number_at(original, type, i), is = number_at(after, type, i);
         if (std::isnan(was))
           wrong += !std::isnan(is);
         else if (std::isinf(was))
@@ -128,14 +128,14 @@ std::vector<float> some_numbers(int count, unsigned seed) {
 
 /// An export of a slot of a cache with random tokens in it.
 struct exported {
-  exported(const kind& kind, int length) : all(kind, 1, longest) {
-    if (length > 0) all.append({{.slot = 0, .count = length}});
-    bytes.resize(static_cast<std::size_t>(all.tested().exported_bytes(length)));
-    all.tested().export_slot(0, bytes);
-    runs = all.tested().exported_runs(length);
+  exported(const kind& kind, int length) : source(kind, 1, longest) {
+    if (length > 0) source.append({{.slot = 0, .count = length}});
+    bytes.resize(static_cast<std::size_t>(source.tested().exported_bytes(length)));
+    source.tested().export_slot(0, bytes);
+    runs = source.tested().exported_runs(length);
   }
 
-  twin all;
+  twin source;
   std::vector<std::byte> bytes;
   std::vector<exported_run> runs;
 };
@@ -212,12 +212,12 @@ BOOST_AUTO_TEST_CASE(opaque_bytes_stay_and_compression_is_deterministic) {
 
 BOOST_AUTO_TEST_CASE(another_number_of_bytes_is_refused) {
   const std::vector<exported_run> runs{run_of(scalar::bf16, 32, 64), {.bytes = 6}};
-  std::vector<std::byte> snapshot(70), into(40);
+  std::vector<std::byte> snapshot(70), output(40);
   const auto named = says({"70 bytes", "takes 40 packed"});
-  BOOST_CHECK_EXCEPTION(compress(runs, std::span(snapshot).first(69), into), std::invalid_argument, named);
-  BOOST_CHECK_EXCEPTION(compress(runs, snapshot, std::span(into).first(39)), std::invalid_argument, named);
-  BOOST_CHECK_EXCEPTION(decompress(runs, std::span(into).first(39), snapshot), std::invalid_argument, named);
-  BOOST_CHECK_NO_THROW(compress(runs, snapshot, into));
+  BOOST_CHECK_EXCEPTION(compress(runs, std::span(snapshot).first(69), output), std::invalid_argument, named);
+  BOOST_CHECK_EXCEPTION(compress(runs, snapshot, std::span(output).first(39)), std::invalid_argument, named);
+  BOOST_CHECK_EXCEPTION(decompress(runs, std::span(output).first(39), snapshot), std::invalid_argument, named);
+  BOOST_CHECK_NO_THROW(compress(runs, snapshot, output));
 }
 
 BOOST_AUTO_TEST_CASE(runs_that_go_on_with_the_same_are_one) {
@@ -252,15 +252,15 @@ BOOST_DATA_TEST_CASE(tokens_in_full_precision_come_back_near_and_all_else_as_it_
   for (const int length : {0, 1, 65, longest - 1}) {
     const exported e(kind, length);
     const auto back = there_and_back(e.runs, e.bytes);
-    std::size_t at = 0;
+    std::size_t offset = 0;
     for (const auto& run : e.runs) {
       const auto size = static_cast<std::size_t>(run.bytes);
-      const auto before = std::span(e.bytes).subspan(at, size), after = std::span(back).subspan(at, size);
-      at += size;
+      const auto original = std::span(e.bytes).subspan(offset, size), after = std::span(back).subspan(offset, size);
+      offset += size;
       if (run.type)
-        check_device(before, after, run);
+        check_device(original, after, run);
       else
-        BOOST_TEST(std::ranges::equal(before, after));
+        BOOST_TEST(std::ranges::equal(original, after));
     }
   }
 }

@@ -24,37 +24,37 @@ constexpr int longest = 300;  // neither a multiple of a block nor of a page's w
 
 /// Different for every element, exact in every number format.
 at::Tensor counted(int tokens, const kv_cache_spec& shape) {
-  const at::Tensor made = at::empty({tokens, shape.kv_heads, shape.head_dim}, at::kFloat);
-  for (std::int64_t i = 0; i < made.numel(); ++i) made.data_ptr<float>()[i] = static_cast<float>(i % 251) / 4;
-  return made;
+  const at::Tensor result = at::empty({tokens, shape.kv_heads, shape.head_dim}, at::kFloat);
+  for (std::int64_t i = 0; i < result.numel(); ++i) result.data_ptr<float>()[i] = static_cast<float>(i % 251) / 4;
+  return result;
 }
 
-/// The tokens from `done` on of `all` in all, one after the other.
-void append_some(layer& layer, const step& step, int all, int done) {
+/// The tokens from `done` on of `total` in all, one after the other.
+void append_some(layer& layer, const step& step, int total, int done) {
   const int count = step.tokens();
   if (layer.shape().kind == layer_kind::recurrent) {
     const state_view state = *layer.state(step.rows()[0].slot);
     for (std::int64_t i = 0; i < layer.shape().state; ++i) {
-      state.after[i] = state.before[i];
+      state.next[i] = state.previous[i];
       for (int token = done; token < done + count; ++token)
-        state.after[i] = state.after[i] * 0.5F + static_cast<float>(token + i);
+        state.next[i] = state.next[i] * 0.5F + static_cast<float>(token + i);
     }
     return;
   }
-  const at::Tensor k = counted(all, layer.shape());
+  const at::Tensor k = counted(total, layer.shape());
   const at::Tensor v = (-k).narrow(2, 0, layer.shape().value_dim());
   layer.append(step, k.narrow(0, done, count), v.narrow(0, done, count));
 }
 
 void append_in_chunks(cache& cache, int slot, const std::vector<int>& chunks) {
-  const int all = std::accumulate(chunks.begin(), chunks.end(), 0);
+  const int total = std::accumulate(chunks.begin(), chunks.end(), 0);
   int done = 0;
   for (const int chunk : chunks)
     for (const int end = done + chunk; done < end;) {
       const int count = std::min(end - done, cache.longest_step());
       const step step({{.slot = slot, .count = count}});
       cache.reserve(step);
-      for (int i = 0; i < cache.layers(); ++i) append_some(cache.layer(i), step, all, done);
+      for (int i = 0; i < cache.layers(); ++i) append_some(cache.layer(i), step, total, done);
       cache.advance(step);
       done += count;
     }
@@ -65,7 +65,7 @@ void check_slots_equal(const cache& cache, int a, int b) {
   for (int i = 0; i < cache.layers(); ++i) {
     if (cache.layer(i).shape().kind == layer_kind::recurrent) {
       const auto numbers = static_cast<std::size_t>(cache.layer(i).shape().state) * sizeof(float);
-      BOOST_TEST(std::memcmp(cache.layer(i).state(a)->before, cache.layer(i).state(b)->before, numbers) == 0);
+      BOOST_TEST(std::memcmp(cache.layer(i).state(a)->previous, cache.layer(i).state(b)->previous, numbers) == 0);
       continue;
     }
     const keys_values first = cache.layer(i).to_dense(a, cache.length(a));
@@ -76,10 +76,10 @@ void check_slots_equal(const cache& cache, int a, int b) {
 }
 
 const std::vector<std::vector<int>>& chunkings() {
-  static const std::vector<std::vector<int>> all{
+  static const std::vector<std::vector<int>> sizes{
       {64, 64, 64, 64, 44}, {63, 1, 1, 63, 2, 170},       {1, 128, 171},       {150, 150},
       {65, 65, 65, 65, 40}, std::vector<int>(longest, 1), {7, 57, 64, 1, 171}, {17, 283}};
-  return all;
+  return sizes;
 }
 
 }  // namespace
@@ -127,7 +127,7 @@ BOOST_DATA_TEST_CASE(what_is_never_advanced_does_not_count, data::make(kinds()),
   for (int i = 0; i < cache.layers(); ++i) {
     auto& layer = cache.layer(i);
     if (const auto state = layer.state(0)) {
-      std::fill_n(state->after, layer.shape().state, 9.0F);
+      std::fill_n(state->next, layer.shape().state, 9.0F);
     } else {
       const at::Tensor k = counted(67, layer.shape());
       layer.append(step, k, k.narrow(2, 0, layer.shape().value_dim()));
@@ -255,7 +255,7 @@ BOOST_DATA_TEST_CASE(values_are_rounded_to_nearest_even, data::make(kinds_that_k
 BOOST_DATA_TEST_CASE(a_full_slot_refuses_one_more_and_nothing_changes, data::make(kinds_that_keep_all()), kind) {
   twin twin(kind, 3, longest);
   twin.append({{.slot = 0, .count = 10}, {.slot = 2, .count = longest}});
-  const std::int64_t before = twin.tested().committed_bytes();
+  const std::int64_t committed = twin.tested().committed_bytes();
   const step step({{.slot = 0, .count = 290}, {.slot = 1, .count = 1}, {.slot = 2, .count = 1}});
   const auto says_what_and_where = [](const std::length_error& error) {
     return std::strcmp(error.what(), "cache: slot 2 would hold 301 tokens, the limit is 300") == 0;
@@ -263,7 +263,7 @@ BOOST_DATA_TEST_CASE(a_full_slot_refuses_one_more_and_nothing_changes, data::mak
   BOOST_CHECK_EXCEPTION(twin.tested().reserve(step), std::length_error, says_what_and_where);
   for (int i = 0; i < twin.tested().layers(); ++i)
     BOOST_CHECK_EXCEPTION(twin.tested().layer(i).reserve(step), std::length_error, says_what_and_where);
-  BOOST_TEST(twin.tested().committed_bytes() == before);
+  BOOST_TEST(twin.tested().committed_bytes() == committed);
   twin.check();
 }
 
@@ -326,14 +326,14 @@ BOOST_DATA_TEST_CASE(a_kernel_may_write_through_the_view, data::make(kinds_in_pl
       std::memset(view.value(position, head), position + 1, dims * number);
     }
   cache.advance(step);
-  const keys_values all = layer.to_dense(1, 134);
+  const keys_values tokens = layer.to_dense(1, 134);
   for (int position = 64; position < 134; ++position) {
     const auto everywhere = [&](const at::Tensor& tensor, int value) {
       const auto bytes = bytes_in(tensor.narrow(1, position, 1));
       return std::all_of(bytes.begin(), bytes.end(), [&](std::byte byte) { return byte == std::byte(value); });
     };
-    BOOST_TEST(everywhere(all.k, position));
-    BOOST_TEST(everywhere(all.v, position + 1));
+    BOOST_TEST(everywhere(tokens.k, position));
+    BOOST_TEST(everywhere(tokens.v, position + 1));
   }
 }
 

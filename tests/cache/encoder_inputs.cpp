@@ -27,7 +27,7 @@ const std::vector<kv_cache_spec> decoder{{.kv_heads = 2, .head_dim = 8},
                                          {.kv_heads = 2, .head_dim = 8},
                                          {.kind = layer_kind::cross, .kv_heads = 1, .head_dim = 24}};
 
-cache made(options options, std::span<const kv_cache_spec> shapes = decoder) {
+cache make_cache(options options, std::span<const kv_cache_spec> shapes = decoder) {
   options.slots = 4;
   if (options.max_sequence_length == 0) options.max_sequence_length = 300;
   options.max_encoder_length = longest_encoder_input;
@@ -36,7 +36,7 @@ cache made(options options, std::span<const kv_cache_spec> shapes = decoder) {
 
 struct self_kind {
   std::string name;
-  options how;
+  options settings;
 };
 
 std::ostream& operator<<(std::ostream& out, const self_kind& kind) { return out << kind.name; }
@@ -44,13 +44,13 @@ std::ostream& operator<<(std::ostream& out, const self_kind& kind) { return out 
 /// What the decoder's own tokens may be kept in.
 const std::vector<self_kind>& self_kinds() {
   static const auto worker = std::make_shared<worker_transfer>();
-  static const std::vector<self_kind> all{
-      {.name = "static", .how = {.type = scalar::f32}},
-      {.name = "dynamic bf16", .how = {.kind = cache_kind::dynamic}},
-      {.name = "int8", .how = {.type = scalar::f16, .kv_quantization = int8()}},
-      {.name = "sinks", .how = {.type = scalar::f32, .sinks = sink_window{.sinks = 4, .window = 40}}},
-      {.name = "offloaded", .how = {.type = scalar::f32, .kv_offload = worker}}};
-  return all;
+  static const std::vector<self_kind> result{
+      {.name = "static", .settings = {.type = scalar::f32}},
+      {.name = "dynamic bf16", .settings = {.kind = cache_kind::dynamic}},
+      {.name = "int8", .settings = {.type = scalar::f16, .kv_quantization = int8()}},
+      {.name = "sinks", .settings = {.type = scalar::f32, .sinks = sink_window{.sinks = 4, .window = 40}}},
+      {.name = "offloaded", .settings = {.type = scalar::f32, .kv_offload = worker}}};
+  return result;
 }
 
 bool reads_encoder(const cache& cache, int i) { return cache.layer(i).shape().kind == layer_kind::cross; }
@@ -87,10 +87,10 @@ void check_encoder_input(const cache& cache, int slot, int length, float value) 
     BOOST_TEST(layer.slots().length(slot) == length);
     BOOST_TEST(layer.mask_sizes(slot, 5).kv_length == length);
     BOOST_TEST(layer.mask_sizes(slot, 5).kv_offset == 0);
-    const keys_values all = layer.to_dense(slot, length);
-    BOOST_TEST_REQUIRE(all.k.size(1) == length);
-    BOOST_TEST(all.k.eq(value + static_cast<float>(i)).all().item<bool>());
-    BOOST_TEST(all.v.eq(-value - static_cast<float>(i)).all().item<bool>());
+    const keys_values tokens = layer.to_dense(slot, length);
+    BOOST_TEST_REQUIRE(tokens.k.size(1) == length);
+    BOOST_TEST(tokens.k.eq(value + static_cast<float>(i)).all().item<bool>());
+    BOOST_TEST(tokens.v.eq(-value - static_cast<float>(i)).all().item<bool>());
     BOOST_TEST(!layer.view(slot, length)->span.causal);
   }
 }
@@ -98,7 +98,7 @@ void check_encoder_input(const cache& cache, int slot, int length, float value) 
 }  // namespace
 
 BOOST_DATA_TEST_CASE(several_slots_read_in_one_step, data::make(self_kinds()), kind) {
-  cache cache = made(kind.how);
+  cache cache = make_cache(kind.settings);
   read_encoder_input(cache, {{.slot = 2, .count = 150}, {.slot = 0, .count = 1}}, 3);
   read_encoder_input(cache, {{.slot = 1, .count = 64}}, 8);
   append(cache, {{.slot = 0, .count = 70}, {.slot = 2, .count = 3}, {.slot = 3, .count = 1}}, 20);
@@ -111,7 +111,7 @@ BOOST_DATA_TEST_CASE(several_slots_read_in_one_step, data::make(self_kinds()), k
 }
 
 BOOST_DATA_TEST_CASE(an_encoder_input_that_is_never_advanced_does_not_count, data::make(self_kinds()), kind) {
-  cache cache = made(kind.how);
+  cache cache = make_cache(kind.settings);
   const step given_up({{.slot = 1, .count = 90}});
   cache.reserve_encoder(given_up);
   write(cache, given_up, 1, true);
@@ -121,7 +121,7 @@ BOOST_DATA_TEST_CASE(an_encoder_input_that_is_never_advanced_does_not_count, dat
 }
 
 BOOST_DATA_TEST_CASE(an_encoder_input_stays_until_the_slot_is_cleared, data::make(self_kinds()), kind) {
-  cache cache = made(kind.how);
+  cache cache = make_cache(kind.settings);
   read_encoder_input(cache, {{.slot = 1, .count = 100}, {.slot = 2, .count = 64}}, 2);
   append(cache, {{.slot = 1, .count = 30}}, 9);
   cache.truncate(1, 10);
@@ -136,11 +136,11 @@ BOOST_DATA_TEST_CASE(an_encoder_input_stays_until_the_slot_is_cleared, data::mak
 }
 
 BOOST_DATA_TEST_CASE(a_fork_takes_its_encoder_input_along, data::make(self_kinds()), kind) {
-  cache cache = made(kind.how);
+  cache cache = make_cache(kind.settings);
   read_encoder_input(cache, {{.slot = 0, .count = 130}}, 6);
   append(cache, {{.slot = 0, .count = 70}}, 1);
-  cache.fork({.slot = 1, .from = 0, .end = 70});
-  cache.fork({.slot = 3, .parent = 0, .shared = 64, .from = 0, .end = 70});
+  cache.fork({.slot = 1, .source = 0, .end = 70});
+  cache.fork({.slot = 3, .parent = 0, .shared = 64, .source = 0, .end = 70});
   check_encoder_input(cache, 3, 130, 6);
   cache.clear(3);
   cache.clear(0);
@@ -148,24 +148,24 @@ BOOST_DATA_TEST_CASE(a_fork_takes_its_encoder_input_along, data::make(self_kinds
 }
 
 BOOST_DATA_TEST_CASE(a_fork_of_an_encoder_input_alone_takes_it_too, data::make(self_kinds()), kind) {
-  cache cache = made(kind.how);
+  cache cache = make_cache(kind.settings);
   read_encoder_input(cache, {{.slot = 0, .count = 70}}, 6);
-  cache.fork({.slot = 1, .from = 0, .end = 0});
+  cache.fork({.slot = 1, .source = 0, .end = 0});
   check_encoder_input(cache, 1, 70, 6);
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_with_an_encoder_input_of_its_own_is_not_empty_for_a_fork) {
-  cache cache = made({.type = scalar::f32});
+  cache cache = make_cache({.type = scalar::f32});
   read_encoder_input(cache, {{.slot = 0, .count = 70}, {.slot = 1, .count = 5}}, 6);
   append(cache, {{.slot = 0, .count = 3}}, 1);
-  BOOST_CHECK_EXCEPTION(cache.fork({.slot = 1, .from = 0, .end = 3}), std::logic_error,
+  BOOST_CHECK_EXCEPTION(cache.fork({.slot = 1, .source = 0, .end = 3}), std::logic_error,
                         says({"slot 1", "encoder input of 5"}));
   check_encoder_input(cache, 1, 5, 6);
   BOOST_TEST(cache.length(1) == 0);
 }
 
 BOOST_DATA_TEST_CASE(an_encoder_input_is_exported_and_imported, data::make(self_kinds()), kind) {
-  cache cache = made(kind.how);
+  cache cache = make_cache(kind.settings);
   for (const int length : {0, 10}) {
     read_encoder_input(cache, {{.slot = 0, .count = 99}}, 7);
     if (length > 0) append(cache, {{.slot = 0, .count = length}}, 1);
@@ -182,7 +182,7 @@ BOOST_DATA_TEST_CASE(an_encoder_input_is_exported_and_imported, data::make(self_
 }
 
 BOOST_AUTO_TEST_CASE(an_encoder_input_longer_than_its_limit_is_refused) {
-  cache cache = made({.type = scalar::f32});
+  cache cache = make_cache({.type = scalar::f32});
   const step too_long({{.slot = 0, .count = 3}, {.slot = 1, .count = longest_encoder_input + 1}});
   const auto named = says({"slot 1", "151", "limit is 150"});
   BOOST_CHECK_EXCEPTION(cache.reserve_encoder(too_long), std::length_error, named);
@@ -193,7 +193,7 @@ BOOST_AUTO_TEST_CASE(an_encoder_input_longer_than_its_limit_is_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_encoder_input_is_refused) {
-  cache cache = made({.type = scalar::f32});
+  cache cache = make_cache({.type = scalar::f32});
   read_encoder_input(cache, {{.slot = 1, .count = 5}}, 1);
   append(cache, {{.slot = 0, .count = 2}}, 1);
   const auto reserve = [&](int slot) { cache.reserve_encoder(step({{.slot = slot, .count = 1}})); };
@@ -202,13 +202,13 @@ BOOST_AUTO_TEST_CASE(what_is_no_encoder_input_is_refused) {
   BOOST_CHECK_EXCEPTION(reserve(7), std::out_of_range, says({"slot 7"}));
   BOOST_CHECK_THROW(cache.encoder_length(4), std::out_of_range);
   const kv_cache_spec alone{.kv_heads = 1, .head_dim = 8};
-  class cache none = made({.type = scalar::f32}, {&alone, 1});
+  class cache none = make_cache({.type = scalar::f32}, {&alone, 1});
   BOOST_CHECK_EXCEPTION(none.reserve_encoder(step({{.slot = 0, .count = 1}})), std::logic_error,
                         says({"encoder input"}));
 }
 
 BOOST_AUTO_TEST_CASE(an_encoder_input_is_in_the_footprint) {
-  cache cache = made({.type = scalar::f32});
+  cache cache = make_cache({.type = scalar::f32});
   read_encoder_input(cache, {{.slot = 0, .count = longest_encoder_input}}, 1);
   append(cache, {{.slot = 0, .count = 100}}, 1);
   BOOST_TEST(cache.committed_bytes() <= cache.footprint(100));
@@ -218,13 +218,13 @@ BOOST_AUTO_TEST_CASE(an_encoder_input_is_in_the_footprint) {
 }
 
 BOOST_AUTO_TEST_CASE(an_encoder_input_stays_while_others_read_the_slot) {
-  cache cache = made({.type = scalar::f32});
+  cache cache = make_cache({.type = scalar::f32});
   read_encoder_input(cache, {{.slot = 0, .count = 70}}, 4);
   append(cache, {{.slot = 0, .count = 130}}, 1);
-  cache.fork({.slot = 1, .parent = 0, .shared = 128, .from = 0, .end = 130});
+  cache.fork({.slot = 1, .parent = 0, .shared = 128, .source = 0, .end = 130});
   cache.release(0, 128);
   check_encoder_input(cache, 0, 70, 4);
-  cache.fork({.slot = 2, .parent = 0, .shared = 64, .from = 0, .end = 64});
+  cache.fork({.slot = 2, .parent = 0, .shared = 64, .source = 0, .end = 64});
   check_encoder_input(cache, 2, 70, 4);
   append(cache, {{.slot = 2, .count = 3}}, 2);
   check_encoder_input(cache, 1, 70, 4);

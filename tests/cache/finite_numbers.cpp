@@ -34,31 +34,31 @@ constexpr int longest = 200, length = 150;
 constexpr std::uint32_t patterns[] = {0x7fff7fff, 0x7f800000, 0xff800000, 0x7c007c00, 0xfc00fc00, 0x7f807f80};
 
 struct exported {
-  explicit exported(const kind& kind) : made(kind, 2, longest) {
-    made.append({{.slot = 0, .count = length}});
-    bytes.resize(static_cast<std::size_t>(made.tested().exported_bytes(length)));
-    made.tested().export_slot(0, bytes);
+  explicit exported(const kind& kind) : source(kind, 2, longest) {
+    source.append({{.slot = 0, .count = length}});
+    bytes.resize(static_cast<std::size_t>(source.tested().exported_bytes(length)));
+    source.tested().export_slot(0, bytes);
   }
 
-  std::vector<std::byte> with(std::uint32_t pattern, std::size_t at) const {
+  std::vector<std::byte> with(std::uint32_t pattern, std::size_t offset) const {
     auto forged = bytes;
-    std::memcpy(forged.data() + at, &pattern, sizeof(pattern));
+    std::memcpy(forged.data() + offset, &pattern, sizeof(pattern));
     return forged;
   }
 
-  twin made;
+  twin source;
   std::vector<std::byte> bytes;
 };
 
 bool is_finite(const at::Tensor& numbers) { return at::isfinite(numbers).all().item<bool>(); }
 
 /// What attention reads of a slot.
-bool reads_finite_numbers(const cache& of, int slot) {
-  for (int index = 0; index < of.layers(); ++index) {
-    const auto& layer = of.layer(index);
+bool reads_finite_numbers(const cache& cache, int slot) {
+  for (int index = 0; index < cache.layers(); ++index) {
+    const auto& layer = cache.layer(index);
     if (layer.shape().kind == layer_kind::recurrent) continue;
-    const auto all = layer.to_dense(slot, length);
-    if (!is_finite(all.k) || !is_finite(all.v)) return false;
+    const auto tokens = layer.to_dense(slot, length);
+    if (!is_finite(tokens.k) || !is_finite(tokens.v)) return false;
   }
   return true;
 }
@@ -67,23 +67,23 @@ bool reads_finite_numbers(const cache& of, int slot) {
 class other_codec final : public codec {
  public:
   std::string name() const override { return "other"; }
-  std::int64_t quantized_bytes(int head_dim) const override { return of_->quantized_bytes(head_dim); }
-  void quantize(const float* values, int head_dim, std::byte* into) const override {
-    of_->quantize(values, head_dim, into);
+  std::int64_t quantized_bytes(int head_dim) const override { return base_->quantized_bytes(head_dim); }
+  void quantize(const float* values, int head_dim, std::byte* quantized) const override {
+    base_->quantize(values, head_dim, quantized);
   }
   void dequantize(const std::byte* quantized, int head_dim, float* values) const override {
-    of_->dequantize(quantized, head_dim, values);
+    base_->dequantize(quantized, head_dim, values);
   }
 
  private:
-  std::shared_ptr<const codec> of_ = int8().keys;
+  std::shared_ptr<const codec> base_ = int8().keys;
 };
 
 }  // namespace
 
 BOOST_DATA_TEST_CASE(what_is_taken_in_is_finite, data::make(kinds()), kind) {
   exported e(kind);
-  auto& tested = e.made.tested();
+  auto& tested = e.source.tested();
   BOOST_TEST(tested.has_finite_numbers(e.bytes, length));
   std::minstd_rand random(7);
   int refused = 0;
@@ -104,12 +104,13 @@ BOOST_DATA_TEST_CASE(what_is_taken_in_is_finite, data::make(kinds()), kind) {
 /// In every layer, wherever it keeps its numbers.
 BOOST_DATA_TEST_CASE(each_layer_is_looked_at, data::make(kinds()), kind) {
   exported e(kind);
-  const auto& tested = e.made.tested();
+  const auto& tested = e.source.tested();
   constexpr std::size_t parts = 8;
   for (std::size_t part = 0; part < parts; ++part) {
     int refused = 0;
-    for (std::size_t at = e.bytes.size() / parts * part / 4 * 4; at + 4 <= e.bytes.size() / parts * (part + 1); at += 4)
-      refused += !tested.has_finite_numbers(e.with(0x7fff7fff, at), length);
+    for (std::size_t offset = e.bytes.size() / parts * part / 4 * 4; offset + 4 <= e.bytes.size() / parts * (part + 1);
+         offset += 4)
+      refused += !tested.has_finite_numbers(e.with(0x7fff7fff, offset), length);
     BOOST_TEST((refused > 0 || kind.name.find("own codec") != std::string::npos), "part " << part);
   }
 }
@@ -141,7 +142,7 @@ BOOST_AUTO_TEST_CASE(rings_hold_what_they_need_whatever_a_file_says) {
                            "sliding latent", "sliding int8"}) {
     const auto found = std::ranges::find(kinds(), std::string(name), &kind::name);
     exported e(*found);
-    auto& tested = e.made.tested();
+    auto& tested = e.source.tested();
     for (const std::int64_t oldest : {std::numeric_limits<std::int64_t>::max(), std::int64_t{1} << 32,
                                       std::int64_t{std::numeric_limits<int>::max()}, std::int64_t{length},
                                       std::int64_t{-1}, std::numeric_limits<std::int64_t>::min()}) {
@@ -168,16 +169,17 @@ BOOST_AUTO_TEST_CASE(devices_look_at_what_they_write) {
   const std::size_t row = 32, tokens = 5, source = 3;
   const auto states = 4 * tokens * row, encoded = states + 24;
   std::vector<std::byte> bytes(encoded + 2 * source * row);
-  const auto with = [&](std::size_t at, std::size_t count) {
+  const auto with = [&](std::size_t offset, std::size_t count) {
     auto forged = bytes;
-    std::fill_n(forged.begin() + static_cast<std::ptrdiff_t>(at), count, std::byte(0xff));
+    std::fill_n(forged.begin() + static_cast<std::ptrdiff_t>(offset), count, std::byte(0xff));
     return cache.has_finite_numbers(forged, static_cast<int>(tokens), static_cast<int>(source));
   };
   BOOST_TEST(with(0, 0));
-  for (const std::size_t at : {std::size_t{0}, row - 2, tokens * row, 2 * tokens * row, 3 * tokens * row + 14, states,
-                               states + 20, encoded, encoded + row + 14})
-    BOOST_TEST(!with(at, at == states || at == states + 20 ? 4 : 2), "at " << at);
-  for (const std::size_t at : {2 * tokens * row + 16, 3 * tokens * row + 30, encoded + 16}) BOOST_TEST(with(at, 2));
+  for (const std::size_t offset : {std::size_t{0}, row - 2, tokens * row, 2 * tokens * row, 3 * tokens * row + 14,
+                                   states, states + 20, encoded, encoded + row + 14})
+    BOOST_TEST(!with(offset, offset == states || offset == states + 20 ? 4 : 2), "at " << offset);
+  for (const std::size_t offset : {2 * tokens * row + 16, 3 * tokens * row + 30, encoded + 16})
+    BOOST_TEST(with(offset, 2));
 }
 
 BOOST_AUTO_TEST_CASE(devices_look_at_blocks_that_are_due) {
@@ -195,15 +197,15 @@ BOOST_AUTO_TEST_CASE(devices_look_at_blocks_that_are_due) {
   constexpr int held = 200;  // of which 128 are read quantized, and 192 have blocks
   std::size_t exact = 2 * std::size_t{held} * 16 * 4;
   std::vector<std::byte> bytes(exact + 3 * head);
-  const auto with = [&](std::size_t at) {
+  const auto with = [&](std::size_t offset) {
     auto forged = bytes;
-    std::fill_n(forged.begin() + static_cast<std::ptrdiff_t>(at), 4, std::byte(0xff));
+    std::fill_n(forged.begin() + static_cast<std::ptrdiff_t>(offset), 4, std::byte(0xff));
     return cache.has_finite_numbers(forged, held, 0);
   };
   BOOST_TEST(cache.has_finite_numbers(bytes, held, 0));
-  for (const std::size_t at : {std::size_t{0}, exact - 4, exact, exact + 8, exact + 16, exact + 24})
-    BOOST_TEST(!with(at), at);
-  for (const std::size_t at : {exact + 4, exact + 12, exact + 32, exact + 40}) BOOST_TEST(with(at), at);
+  for (const std::size_t offset : {std::size_t{0}, exact - 4, exact, exact + 8, exact + 16, exact + 24})
+    BOOST_TEST(!with(offset), offset);
+  for (const std::size_t offset : {exact + 4, exact + 12, exact + 32, exact + 40}) BOOST_TEST(with(offset), offset);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -83,9 +83,9 @@ BOOST_DATA_TEST_CASE(a_slot_goes_back_by_its_rollback_limit, data::make(kinds())
     twin twin(kind, 1, longest);
     twin.append({{.slot = 0, .count = length}});
     const int back = std::min(twin.tested().max_rollback_tokens(), length);
-    for (const int by : {0, 1, back / 2, back}) {
-      if (by > back) continue;
-      BOOST_TEST(twin.tested().can_truncate(0, length - by));
+    for (const int count : {0, 1, back / 2, back}) {
+      if (count > back) continue;
+      BOOST_TEST(twin.tested().can_truncate(0, length - count));
     }
     twin.truncate(0, length - back);
     twin.check();
@@ -129,9 +129,9 @@ BOOST_DATA_TEST_CASE(what_was_imported_goes_back_as_far_as_the_slot_did,
     const int cut = back / 3;
     if (cut > 0) twin.truncate(0, length - cut);
     twin.move(0, 1);
-    for (const int to : {length - cut, length - (cut + back) / 2, length - back}) {
-      BOOST_TEST_REQUIRE(twin.tested().can_truncate(1, to));
-      twin.truncate(1, to);
+    for (const int remaining : {length - cut, length - (cut + back) / 2, length - back}) {
+      BOOST_TEST_REQUIRE(twin.tested().can_truncate(1, remaining));
+      twin.truncate(1, remaining);
       twin.check();
     }
     if (length == back) continue;
@@ -171,19 +171,19 @@ void catch_up(twin& twin, int fork_at, int reach, int end) {
 
 BOOST_DATA_TEST_CASE(a_slot_catches_up_with_the_one_it_came_from, data::make(kinds()), kind) {
   for (const int end : {191, 250})
-    for (const int by : {0, 17, 70, 115}) {
+    for (const int count : {0, 17, 70, 115}) {
       twin twin(kind, 2, longest);
       catch_up(twin, 129, std::min(longest, end + 50), end);
-      if (by == 0) twin.check();
-      if (!twin.tested().can_truncate(1, end - by)) continue;
-      twin.truncate(1, end - by);
+      if (count == 0) twin.check();
+      if (!twin.tested().can_truncate(1, end - count)) continue;
+      twin.truncate(1, end - count);
       twin.check();
     }
 }
 
 BOOST_DATA_TEST_CASE(quantized_bytes_never_change, data::make(kinds()), kind) {
   twin twin(kind, 2, longest);
-  std::vector<std::byte> before;
+  std::vector<std::byte> original;
   const auto quantized_now = [&](int blocks) {
     std::vector<std::byte> bytes;
     for (int i = 0; i < twin.tested().layers(); ++i) {

@@ -77,14 +77,14 @@ class history {
   }
 
   void truncate(int slot) {
-    const int by = below(2) == 0 ? below(twin_.length(slot) + 1) : std::min(below(20), twin_.length(slot));
-    const int length = twin_.length(slot) - by;
+    const int count = below(2) == 0 ? below(twin_.length(slot) + 1) : std::min(below(20), twin_.length(slot));
+    const int length = twin_.length(slot) - count;
     if (length < pinned(slot) || !may_return(slot, length)) {
       BOOST_CHECK_THROW(twin_.tested().truncate(slot, length), std::logic_error);
       return;
     }
     twin_.truncate(slot, length);
-    drafts_[slot] = std::max(0, drafts_[slot] - by);
+    drafts_[slot] = std::max(0, drafts_[slot] - count);
     shorten_base(slot, length);
   }
 
@@ -110,53 +110,54 @@ class history {
     return can;
   }
 
-  void fork(int slot, int from) {
-    if (slot == from || twin_.length(slot) > 0 || twin_.length(from) == 0) return;
-    const int end = twin_.length(from) - (below(2) == 0 ? 0 : std::min(below(16), twin_.length(from) - 1));
-    const slot_parent theirs = base_[from];
+  void fork(int slot, int source) {
+    if (slot == source || twin_.length(slot) > 0 || twin_.length(source) == 0) return;
+    const int end = twin_.length(source) - (below(2) == 0 ? 0 : std::min(below(16), twin_.length(source) - 1));
+    const slot_parent theirs = base_[source];
     const int most = (theirs.length > 0 ? std::min(theirs.length, end) : end) / 64;
     const int shared = 64 * below(most + 1);
-    if (end < twin_.length(from) && !twin_.tested().can_truncate(from, end) && end >= pinned(from)) {
-      BOOST_CHECK_THROW(twin_.tested().fork({.slot = slot, .parent = from, .shared = shared, .from = from, .end = end}),
-                        std::logic_error);
+    if (end < twin_.length(source) && !twin_.tested().can_truncate(source, end) && end >= pinned(source)) {
+      BOOST_CHECK_THROW(
+          twin_.tested().fork({.slot = slot, .parent = source, .shared = shared, .source = source, .end = end}),
+          std::logic_error);
       return;
     }
-    if (end < pinned(from) && !keeps_all_) return;
-    twin_.fork(slot, from, shared, end);
+    if (end < pinned(source) && !keeps_all_) return;
+    twin_.fork(slot, source, shared, end);
     reach_[slot] = end;
-    if (shared > 0) base_[slot] = {.slot = theirs.length > 0 ? theirs.slot : from, .length = shared};
+    if (shared > 0) base_[slot] = {.slot = theirs.length > 0 ? theirs.slot : source, .length = shared};
   }
 
-  void copy(int from, int to) {
-    if (from == to || !keeps_all_) return;
-    const int end = below(twin_.length(from) + 1);
-    const int begin = below(std::min(end, twin_.length(to)) + 1);
-    if (begin < base_[to].length || begin < pinned(to)) {
-      BOOST_CHECK_THROW(twin_.tested().copy(from, to, begin, end), std::logic_error);
+  void copy(int source, int target) {
+    if (source == target || !keeps_all_) return;
+    const int end = below(twin_.length(source) + 1);
+    const int begin = below(std::min(end, twin_.length(target)) + 1);
+    if (begin < base_[target].length || begin < pinned(target)) {
+      BOOST_CHECK_THROW(twin_.tested().copy(source, target, begin, end), std::logic_error);
       return;
     }
-    twin_.copy(from, to, begin, end);
-    drafts_[to] = 0;
-    reach_[to] = end;
+    twin_.copy(source, target, begin, end);
+    drafts_[target] = 0;
+    reach_[target] = end;
   }
 
-  void share_prefix(int slot, int of) {
+  void share_prefix(int slot, int source) {
     if (!keeps_all_) return;
-    const int blocks = twin_.length(of) / 64;
+    const int blocks = twin_.length(source) / 64;
     if (twin_.length(slot) > 0 || blocks == 0) return;
     const int length = 64 * (1 + below(blocks));
-    if (base_[of].length > 0 && base_[of].length < length) {
-      BOOST_CHECK_THROW(twin_.tested().share_prefix(slot, of, length), std::logic_error);
+    if (base_[source].length > 0 && base_[source].length < length) {
+      BOOST_CHECK_THROW(twin_.tested().share_prefix(slot, source, length), std::logic_error);
       return;
     }
-    twin_.share_prefix(slot, of, length);
-    base_[slot] = {.slot = base_[of].length > 0 ? base_[of].slot : of, .length = length};
+    twin_.share_prefix(slot, source, length);
+    base_[slot] = {.slot = base_[source].length > 0 ? base_[source].slot : source, .length = length};
   }
 
-  void move(int from, int to) {
-    if (twin_.length(to) > 0 || from == to) return;
-    twin_.move(from, to);
-    reach_[to] = reach_[from];
+  void move(int source, int target) {
+    if (twin_.length(target) > 0 || source == target) return;
+    twin_.move(source, target);
+    reach_[target] = reach_[source];
   }
 
   void empty(int slot) {

@@ -88,9 +88,9 @@ kind own(std::string name, scalar type, const reshape& as = as_it_is) {
 
 options in(cache_kind which, scalar type) { return {.kind = which, .type = type}; }
 
-options with(scalar type, quantization how, int residual) {
-  how.residual = residual;
-  return {.type = type, .kv_quantization = how};
+options with(scalar type, quantization scheme, int residual) {
+  scheme.residual = residual;
+  return {.type = type, .kv_quantization = scheme};
 }
 
 options with_sinks(scalar type, sink_window kept) { return {.type = type, .sinks = kept}; }
@@ -108,7 +108,7 @@ quantization signs() {
 
 std::vector<kind> kinds_where(bool kind::*trait) {
   std::vector<kind> some;
-  std::copy_if(kinds().begin(), kinds().end(), std::back_inserter(some), [&](const kind& one) { return one.*trait; });
+  std::copy_if(kinds().begin(), kinds().end(), std::back_inserter(some), [&](const kind& kind) { return kind.*trait; });
   return some;
 }
 
@@ -119,7 +119,7 @@ std::ostream& operator<<(std::ostream& out, const kind& kind) { return out << ki
 const std::vector<kind>& kinds() {
   using enum scalar;
   using enum cache_kind;
-  static const std::vector<kind> all{
+  static const std::vector<kind> result{
       built_in("static f32", in(static_, f32)),
       built_in("static f16", in(static_, f16)),
       built_in("static bf16", in(static_, bf16)),
@@ -158,7 +158,7 @@ const std::vector<kind>& kinds() {
       own("own bf16", bf16),
       own("own latent", bf16, latent),
   };
-  return all;
+  return result;
 }
 
 std::vector<kind> kinds_that_keep_all() { return kinds_where(&kind::keeps_all); }

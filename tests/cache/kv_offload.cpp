@@ -54,7 +54,7 @@ kind as_kind(const options& options) {
 
 std::int64_t bytes_of_job(const std::vector<byte_copy>& job) {
   return std::accumulate(job.begin(), job.end(), std::int64_t{0}, [](std::int64_t sum, const byte_copy& copy) {
-    return sum + static_cast<std::int64_t>(copy.from.size());
+    return sum + static_cast<std::int64_t>(copy.source.size());
   });
 }
 
@@ -168,12 +168,12 @@ BOOST_AUTO_TEST_CASE(quantized_tokens_are_fewer_bytes) {
   const auto exact = std::make_shared<watched_transfer>(), quantized = std::make_shared<watched_transfer>();
   cache plain(three_layers, behind(exact));
   cache kv_quantization(three_layers, quantized_behind(quantized));
-  for (cache* each : {&plain, &kv_quantization}) append(*each, {{.slot = 0, .count = 256}}, 1);
+  for (cache* filled : {&plain, &kv_quantization}) append(*filled, {{.slot = 0, .count = 256}}, 1);
   exact->jobs.clear(), quantized->jobs.clear();
-  for (cache* each : {&plain, &kv_quantization}) append(*each, {{.slot = 0, .count = 64}}, 2);
-  const auto moved = [](const watched_transfer& all) {
+  for (cache* filled : {&plain, &kv_quantization}) append(*filled, {{.slot = 0, .count = 64}}, 2);
+  const auto moved = [](const watched_transfer& transfer) {
     std::int64_t bytes = 0;
-    for (const auto& job : all.jobs) bytes += bytes_of_job(job);
+    for (const auto& job : transfer.jobs) bytes += bytes_of_job(job);
     return bytes;
   };
   BOOST_TEST(moved(*quantized) > 0);
@@ -206,15 +206,15 @@ BOOST_AUTO_TEST_CASE(a_layer_is_read_before_the_next_one_has_come) {
 }
 
 BOOST_DATA_TEST_CASE(a_transfer_that_fails_changes_nothing,
-                     data::make({fault::refuse, fault::fail}) * data::make({false, true}), how, kv_quantization) {
-  std::size_t at = 0;
-  for (bool failed = true; failed; ++at) {
+                     data::make({fault::refuse, fault::fail}) * data::make({false, true}), kind, kv_quantization) {
+  std::size_t index = 0;
+  for (bool failed = true; failed; ++index) {
     const auto watched = std::make_shared<watched_transfer>();
     twin twin(as_kind(kv_quantization ? quantized_behind(watched) : behind(watched)), 4, longest);
     cache& cache = twin.tested();
     twin.append({{.slot = 0, .count = 130}, {.slot = 1, .count = 70}, {.slot = 3, .count = 5}});
-    watched->wanted = how;
-    watched->fault_at = watched->jobs.size() + at;
+    watched->wanted = kind;
+    watched->fault_at = watched->jobs.size() + index;
     const std::vector<step_row> rows{{.slot = 1, .count = 60}, {.slot = 0, .count = 66}};
     std::string said;
     try {
@@ -224,24 +224,24 @@ BOOST_DATA_TEST_CASE(a_transfer_that_fails_changes_nothing,
     }
     failed = watched->failed;
     if (!failed) break;
-    BOOST_TEST(said == (how == fault::refuse ? "refused" : "unplugged"));
+    BOOST_TEST(said == (kind == fault::refuse ? "refused" : "unplugged"));
     twin.check();
     BOOST_TEST(cache.length(0) == 130);
     twin.append(rows);
     twin.check();
   }
-  BOOST_TEST(at >= (kv_quantization ? 5 : 6));
+  BOOST_TEST(index >= (kv_quantization ? 5 : 6));
 }
 
-BOOST_DATA_TEST_CASE(a_step_that_has_failed_stays_failed, data::make({fault::refuse, fault::fail}), how) {
+BOOST_DATA_TEST_CASE(a_step_that_has_failed_stays_failed, data::make({fault::refuse, fault::fail}), kind) {
   const auto watched = std::make_shared<watched_transfer>();
   cache cache(three_layers, behind(watched));
   append(cache, {{.slot = 0, .count = 80}}, 1);
-  for (const std::size_t at : {0U, 1U, 2U, 3U}) {
+  for (const std::size_t index : {0U, 1U, 2U, 3U}) {
     const step step({{.slot = 0, .count = 2}});
     watched->jobs.clear();
-    watched->wanted = how;
-    watched->fault_at = at;
+    watched->wanted = kind;
+    watched->fault_at = index;
     cache.reserve(step);
     const at::Tensor k = at::full({2, 2, 32}, 9.0F);
     for (int i = 0; i < 3; ++i) {
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(a_cache_ends_its_jobs_before_it_goes) {
 BOOST_AUTO_TEST_CASE(a_step_given_up_is_no_danger_to_what_comes_then) {
   const std::vector<std::function<void(cache&)>> changes{
       [](cache& cache) { cache.share_prefix(1, 0, 64); },
-      [](cache& cache) { cache.fork({.slot = 1, .parent = 0, .shared = 64, .from = 0, .end = 70}); },
+      [](cache& cache) { cache.fork({.slot = 1, .parent = 0, .shared = 64, .source = 0, .end = 70}); },
       [](cache& cache) { cache.copy(0, 1, 0, 70); },
       [](cache& cache) { cache.truncate(0, 65); },
       [](cache& cache) { cache.clear(0); },

@@ -20,7 +20,7 @@ const std::vector<kv_cache_spec> two_layers{{.kv_heads = 2, .head_dim = 8}, {.kv
 constexpr int both[] = {2, 0};
 constexpr int first[] = {0};
 
-cache made(options options, std::span<const kv_cache_spec> shapes = two_layers) {
+cache make_cache(options options, std::span<const kv_cache_spec> shapes = two_layers) {
   options.slots = 3;
   options.max_sequence_length = 700;
   return cache(shapes, options);
@@ -28,9 +28,9 @@ cache made(options options, std::span<const kv_cache_spec> shapes = two_layers) 
 
 /// [batch, heads, length, dim], every element its own number, exact in every format.
 at::Tensor counted(std::int64_t batch, const kv_cache_spec& shape, std::int64_t length, int seed) {
-  const at::Tensor all = at::empty({batch, shape.kv_heads, length, shape.head_dim}, at::kFloat);
-  for (std::int64_t i = 0; i < all.numel(); ++i) all.data_ptr<float>()[i] = static_cast<float>((i + seed) % 199);
-  return all;
+  const at::Tensor result = at::empty({batch, shape.kv_heads, length, shape.head_dim}, at::kFloat);
+  for (std::int64_t i = 0; i < result.numel(); ++i) result.data_ptr<float>()[i] = static_cast<float>((i + seed) % 199);
+  return result;
 }
 
 std::vector<legacy_layer> tuple(std::int64_t batch, int length, std::span<const kv_cache_spec> shapes = two_layers) {
@@ -54,7 +54,7 @@ BOOST_AUTO_TEST_SUITE(legacy)
 
 BOOST_AUTO_TEST_CASE(what_is_put_in_comes_out) {
   for (const int length : {0, 1, 64, 70, 600}) {
-    cache cache = made({.type = scalar::f32});
+    cache cache = make_cache({.type = scalar::f32});
     from_legacy(cache, both, tuple(2, length));
     BOOST_TEST(cache.length(0) == length);
     BOOST_TEST(cache.length(1) == 0);
@@ -65,25 +65,25 @@ BOOST_AUTO_TEST_CASE(what_is_put_in_comes_out) {
 }
 
 BOOST_AUTO_TEST_CASE(one_kind_gives_to_another) {
-  cache dynamic = made({.kind = cache_kind::dynamic, .type = scalar::f32});
+  cache dynamic = make_cache({.kind = cache_kind::dynamic, .type = scalar::f32});
   from_legacy(dynamic, both, tuple(2, 100));
-  cache quantized = made({.type = scalar::bf16, .kv_quantization = int8()});
+  cache quantized = make_cache({.type = scalar::bf16, .kv_quantization = int8()});
   from_legacy(quantized, both, to_legacy(dynamic, both));
   BOOST_TEST((to_legacy(quantized, both)[0].k.scalar_type() == at::kFloat));
   check_equal(to_legacy(quantized, both), tuple(2, 100));  // of which none is quantized yet
-  cache fixed = made({.type = scalar::bf16});
+  cache fixed = make_cache({.type = scalar::bf16});
   from_legacy(fixed, both, to_legacy(dynamic, both));
   BOOST_TEST((to_legacy(fixed, both)[0].k.scalar_type() == at::kBFloat16));
   check_equal(to_legacy(fixed, both), tuple(2, 100));
-  cache offloaded = made({.type = scalar::f16, .kv_offload = std::make_shared<worker_transfer>()});
+  cache offloaded = make_cache({.type = scalar::f16, .kv_offload = std::make_shared<worker_transfer>()});
   from_legacy(offloaded, both, to_legacy(fixed, both));
   check_equal(to_legacy(offloaded, both), tuple(2, 100));
 }
 
 BOOST_AUTO_TEST_CASE(a_fork_gives_its_base_too) {
-  cache cache = made({.type = scalar::f32});
+  cache cache = make_cache({.type = scalar::f32});
   from_legacy(cache, first, tuple(1, 130));
-  cache.fork({.slot = 1, .parent = 0, .shared = 128, .from = 0, .end = 130});
+  cache.fork({.slot = 1, .parent = 0, .shared = 128, .source = 0, .end = 130});
   constexpr int forked[] = {1};
   check_equal(to_legacy(cache, forked), tuple(1, 130));
 }
@@ -93,7 +93,7 @@ BOOST_AUTO_TEST_CASE(encoder_inputs_are_layers_too) {
                                           {.kind = layer_kind::cross, .kv_heads = 1, .head_dim = 6}};
   std::vector<legacy_layer> layers = tuple(2, 10, shapes);
   layers[1] = tuple(2, 90, shapes)[1];
-  cache cache = made({.type = scalar::f32}, shapes);
+  cache cache = make_cache({.type = scalar::f32}, shapes);
   from_legacy(cache, both, layers);
   BOOST_TEST(cache.length(2) == 10);
   BOOST_TEST(cache.encoder_length(2) == 90);
@@ -104,7 +104,7 @@ BOOST_AUTO_TEST_CASE(a_ring_gives_what_it_has_not_forgotten) {
   const kv_cache_spec shape{.kind = layer_kind::sliding, .kv_heads = 2, .head_dim = 8, .window = 50};
   for (const options& options :
        {cogen::cache::options{.type = scalar::f32}, cogen::cache::options{.type = scalar::f32, .longest_step = 7}}) {
-    cache cache = made(options, {&shape, 1});
+    cache cache = make_cache(options, {&shape, 1});
     from_legacy(cache, first, tuple(1, 49, {&shape, 1}));
     check_equal(to_legacy(cache, first), tuple(1, 49, {&shape, 1}));
     cache.clear(0);
@@ -112,20 +112,20 @@ BOOST_AUTO_TEST_CASE(a_ring_gives_what_it_has_not_forgotten) {
     BOOST_TEST(cache.length(0) == 300);
     BOOST_CHECK_EXCEPTION(to_legacy(cache, first), std::logic_error, says({"layer 0", "300 tokens", "forgotten"}));
   }
-  cache endless = made({.type = scalar::f32, .sinks = sink_window{.sinks = 4, .window = 50}});
+  cache endless = make_cache({.type = scalar::f32, .sinks = sink_window{.sinks = 4, .window = 50}});
   from_legacy(endless, first, tuple(1, 100));
   BOOST_CHECK_EXCEPTION(to_legacy(endless, first), std::logic_error, says({"layer 0", "forgotten"}));
 }
 
 BOOST_AUTO_TEST_CASE(states_are_no_keys_and_values) {
   const std::vector<kv_cache_spec> shapes{{.kv_heads = 2, .head_dim = 8}, {.kind = layer_kind::recurrent, .state = 9}};
-  cache cache = made({.type = scalar::f32}, shapes);
+  cache cache = make_cache({.type = scalar::f32}, shapes);
   BOOST_CHECK_EXCEPTION(to_legacy(cache, first), std::logic_error, says({"layer 1", "recurrent"}));
   BOOST_CHECK_EXCEPTION(from_legacy(cache, first, {}), std::logic_error, says({"layer 1", "recurrent"}));
 }
 
 BOOST_AUTO_TEST_CASE(slots_that_make_no_batch_are_named) {
-  cache cache = made({.type = scalar::f32});
+  cache cache = make_cache({.type = scalar::f32});
   from_legacy(cache, first, tuple(1, 5));
   BOOST_CHECK_EXCEPTION(to_legacy(cache, both), std::invalid_argument, says({"same length", "slot 2", "slot 0", "5"}));
   BOOST_CHECK_EXCEPTION(to_legacy(cache, {}), std::invalid_argument, says({"0 slots"}));
@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(slots_that_make_no_batch_are_named) {
 }
 
 BOOST_AUTO_TEST_CASE(tensors_of_another_shape_are_named) {
-  cache cache = made({.type = scalar::f32});
+  cache cache = make_cache({.type = scalar::f32});
   const auto refused = [&](std::vector<legacy_layer> layers, const std::vector<std::string>& words) {
     BOOST_CHECK_EXCEPTION(from_legacy(cache, both, layers), std::invalid_argument, says(words));
     for (const int slot : both) BOOST_TEST(cache.length(slot) == 0);

@@ -53,8 +53,8 @@ BOOST_AUTO_TEST_CASE(rules_compose) {
   BOOST_TEST(drawn(causal() & near, square) == both, boost::test_tools::per_element());
   const picture with_first{"x...", "xx..", "xxx.", "x.xx"};
   BOOST_TEST(drawn(causal() & (near | first), square) == with_first, boost::test_tools::per_element());
-  const picture all{"xxxx", "xxxx", "xxxx", "xxxx"};
-  BOOST_TEST(drawn(causal() | bidirectional(), square) == all, boost::test_tools::per_element());
+  const picture full{"xxxx", "xxxx", "xxxx", "xxxx"};
+  BOOST_TEST(drawn(causal() | bidirectional(), square) == full, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(a_window_has_its_own_position_in_it) {

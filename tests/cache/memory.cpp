@@ -38,7 +38,7 @@ std::int64_t resident_bytes(const kv_view& view, int blocks) {
   std::vector<unsigned char> pages(static_cast<std::size_t>(blocks * view.block_stride / page()));
   BOOST_TEST_REQUIRE(::mincore(reinterpret_cast<void*>(begin), pages.size() * page(), pages.data()) == 0);
   std::int64_t resident = 0;
-  for (const unsigned char one : pages) resident += (one & 1) * page();
+  for (const unsigned char flags : pages) resident += (flags & 1) * page();
   return resident;
 }
 
@@ -64,7 +64,7 @@ int in_a_child(int (*run)(cache&), cache& cache) {
 /// 0 where a reserve that the system refuses changes nothing and a later one succeeds.
 int refused_then_granted(cache& cache) {
   const step step({{.slot = 0, .count = 10}, {.slot = 1, .count = 200}});
-  const std::int64_t before = cache.committed_bytes();
+  const std::int64_t committed = cache.committed_bytes();
   rlimit limit{};
   ::getrlimit(RLIMIT_DATA, &limit);
   const rlimit one_page{.rlim_cur = 4096, .rlim_max = limit.rlim_max};  // Linux takes 0 for no limit
@@ -77,9 +77,9 @@ int refused_then_granted(cache& cache) {
   }
   ::setrlimit(RLIMIT_DATA, &limit);
   if (!refused) return 1;
-  if (cache.committed_bytes() != before) return 2;
+  if (cache.committed_bytes() != committed) return 2;
   cache.reserve(step);
-  return cache.committed_bytes() == before + cache.footprint(200) ? 0 : 3;
+  return cache.committed_bytes() == committed + cache.footprint(200) ? 0 : 3;
 }
 
 }  // namespace
@@ -124,39 +124,40 @@ BOOST_DATA_TEST_CASE(the_system_gets_its_memory_back, data::make(kinds_in_place(
 /// Pages that a slot's tokens and states lie in, in all layers: where they begin, and their bytes.
 using places = std::vector<std::pair<std::uintptr_t, std::int64_t>>;
 
-void add_ranges(const kv_range* ranges, int count, std::int64_t stride, places& all) {
+void add_ranges(const kv_range* ranges, int count, std::int64_t stride, places& output) {
   for (int i = 0; i < count; ++i) {
     const std::int64_t blocks = (ranges[i].end + 63) / 64 - ranges[i].first;
     const std::int64_t kept = ranges[i].ring > 0 ? std::min(ranges[i].ring, blocks) : blocks;
     if (kept < 1) continue;
-    all.emplace_back(reinterpret_cast<std::uintptr_t>(ranges[i].data) / page() * page(), (kept - 1) * stride + page());
+    output.emplace_back(reinterpret_cast<std::uintptr_t>(ranges[i].data) / page() * page(),
+                        (kept - 1) * stride + page());
   }
 }
 
 places places_of(const cache& cache, int slot, int length) {
-  places all;
+  places result;
   for (int i = 0; i < cache.layers(); ++i) {
     if (const auto state = cache.layer(i).state(slot)) {
-      const auto before = reinterpret_cast<std::uintptr_t>(state->before) / page() * page();
-      const auto after = reinterpret_cast<std::uintptr_t>(state->after) / page() * page();
-      all.emplace_back(before, page());
-      all.emplace_back(after, page());
+      const auto previous = reinterpret_cast<std::uintptr_t>(state->previous) / page() * page();
+      const auto after = reinterpret_cast<std::uintptr_t>(state->next) / page() * page();
+      result.emplace_back(previous, page());
+      result.emplace_back(after, page());
     } else if (const auto view = cache.layer(i).view(slot, length)) {
-      add_ranges(view->range, view->ranges, view->block_stride, all);
-      add_ranges(view->quantized.range, view->quantized.ranges, view->quantized.block_stride, all);
+      add_ranges(view->range, view->ranges, view->block_stride, result);
+      add_ranges(view->quantized.range, view->quantized.ranges, view->quantized.block_stride, result);
     }
   }
-  return all;
+  return result;
 }
 
 places places_of(const cache& cache, int slot) { return places_of(cache, slot, cache.length(slot)); }
 
-std::int64_t resident_bytes(const places& all) {
+std::int64_t resident_bytes(const places& ranges) {
   std::int64_t resident = 0;
-  for (const auto& [begin, bytes] : all) {
+  for (const auto& [begin, bytes] : ranges) {
     std::vector<unsigned char> pages(static_cast<std::size_t>(bytes / page()));
     BOOST_TEST_REQUIRE(::mincore(reinterpret_cast<void*>(begin), pages.size() * page(), pages.data()) == 0);
-    for (const unsigned char one : pages) resident += (one & 1) * page();
+    for (const unsigned char flags : pages) resident += (flags & 1) * page();
   }
   return resident;
 }
@@ -165,11 +166,11 @@ BOOST_DATA_TEST_CASE(every_kind_gives_its_memory_back, data::make(kinds()), kind
   twin twin(kind, 2, 500);
   twin.append({{.slot = 0, .count = 500}, {.slot = 1, .count = 500}});
   const places first = places_of(twin.tested(), 0), second = places_of(twin.tested(), 1);
-  const std::int64_t before = resident_bytes(second);
+  const std::int64_t resident = resident_bytes(second);
   if (!first.empty()) BOOST_TEST(resident_bytes(first) > 0);
   twin.clear(0);
   BOOST_TEST(resident_bytes(first) == 0);
-  BOOST_TEST(resident_bytes(second) == before);
+  BOOST_TEST(resident_bytes(second) == resident);
   twin.check();
   twin.clear(1);
   BOOST_TEST(resident_bytes(second) == 0);
@@ -264,13 +265,13 @@ BOOST_AUTO_TEST_CASE(a_slot_grows_without_moving_or_touching_what_it_holds) {
 }
 
 BOOST_DATA_TEST_CASE(a_new_cache_takes_addresses_only, data::make(kinds_in_place()), kind) {
-  rusage before{};
-  ::getrusage(RUSAGE_SELF, &before);
+  rusage initial{};
+  ::getrusage(RUSAGE_SELF, &initial);
   const cache cache = kind.make(std::vector<kv_cache_spec>(4, {.kv_heads = 8, .head_dim = 64}), 64, 1 << 14);
   rusage after{};
   ::getrusage(RUSAGE_SELF, &after);
   BOOST_TEST(cache.footprint(1 << 14) * 64 > std::int64_t{4} << 30);
-  BOOST_TEST(after.ru_maxrss - before.ru_maxrss < 64 << 10);
+  BOOST_TEST(after.ru_maxrss - initial.ru_maxrss < 64 << 10);
 }
 
 BOOST_DATA_TEST_CASE(refused_memory_changes_nothing, data::make(kinds_in_place()), kind) {

@@ -49,8 +49,8 @@ class short_span_layer final : public layer {
 
   void append(const step&, const at::Tensor&, const at::Tensor&) override {}
   keys_values to_dense(int, int) const override {
-    const at::Tensor one = at::ones({shape().kv_heads, 1, shape().head_dim});
-    return {.k = one, .v = one};
+    const at::Tensor ones = at::ones({shape().kv_heads, 1, shape().head_dim});
+    return {.k = ones, .v = ones};
   }
   void truncate(int, int) override {}
   void clear(int) override {}
@@ -94,18 +94,18 @@ void check_that_nothing_changes(cache_kind which) {
   bool refuses = false;
   cache cache = with_one_that_refuses(refuses, which).make(mixed_shapes(), 3, 500);
   append_ones(cache, step({{.slot = 0, .count = 100}, {.slot = 2, .count = 130}}));
-  const picture before = taken(cache);
+  const picture original = taken(cache);
   refuses = true;
   BOOST_CHECK_THROW(cache.reserve(step({{.slot = 0, .count = 200}, {.slot = 1, .count = 5}})), std::bad_alloc);
-  BOOST_TEST((taken(cache) == before));
+  BOOST_TEST((taken(cache) == original));
   BOOST_CHECK_THROW(cache.share_prefix(1, 0, 64), std::bad_alloc);
-  BOOST_TEST((taken(cache) == before));
+  BOOST_TEST((taken(cache) == original));
   BOOST_CHECK_THROW(cache.copy(2, 1, 0, 130), std::bad_alloc);
-  BOOST_TEST((taken(cache) == before));
+  BOOST_TEST((taken(cache) == original));
   std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(100)));
   cache.export_slot(0, bytes);
   BOOST_CHECK_THROW(cache.import_slot(1, 100, bytes), std::bad_alloc);
-  BOOST_TEST((taken(cache) == before));
+  BOOST_TEST((taken(cache) == original));
   BOOST_TEST(cache.length(1) == 0);
   refuses = false;
   append_ones(cache, step({{.slot = 0, .count = 200}, {.slot = 1, .count = 5}}));
@@ -129,7 +129,7 @@ void append_numbers(cache& cache, int slot, int count) {
   const at::Tensor k = at::ones({count, 1, 8}) * static_cast<float>(cache.length(slot));
   cache.layer(0).append(step, k, k);
   const state_view state = *cache.layer(1).state(slot);
-  for (int i = 0; i < 30; ++i) state.after[i] = state.before[i] + static_cast<float>(count);
+  for (int i = 0; i < 30; ++i) state.next[i] = state.previous[i] + static_cast<float>(count);
   cache.advance(step);
 }
 
@@ -150,12 +150,12 @@ BOOST_AUTO_TEST_CASE(what_was_half_copied_or_half_cut_is_never_taken_for_whole) 
   bool refuses = false;
   cache cache = with_a_ring_and_a_state(refuses);
   append_numbers(cache, 0, 60);
-  cache.fork({.slot = 1, .from = 0, .end = 60});
+  cache.fork({.slot = 1, .source = 0, .end = 60});
   append_numbers(cache, 0, 60);
   refuses = true;
   BOOST_CHECK_THROW(cache.copy(0, 1, 60, 120), std::bad_alloc);
   refuses = false;
-  if (cache.length(1) > 0) BOOST_TEST(cache.layer(1).state(1)->before[0] == 60);
+  if (cache.length(1) > 0) BOOST_TEST(cache.layer(1).state(1)->previous[0] == 60);
   if (cache.length(1) > 0) BOOST_TEST(cache.layer(0).to_dense(1, 60).k.numel() > 0);
   cache.clear(1);
   for (int i = 0; i < 5; ++i) append_numbers(cache, 2, 50);
@@ -165,10 +165,10 @@ BOOST_AUTO_TEST_CASE(what_was_half_copied_or_half_cut_is_never_taken_for_whole) 
   BOOST_CHECK_THROW(cache.truncate(2, 250), std::bad_alloc);
   refuses = false;
   if (cache.length(2) > 0) BOOST_TEST(cache.can_truncate(2, cache.length(2)));
-  if (cache.length(2) > 0) BOOST_TEST(cache.layer(1).state(2)->before[0] == static_cast<float>(cache.length(2)));
+  if (cache.length(2) > 0) BOOST_TEST(cache.layer(1).state(2)->previous[0] == static_cast<float>(cache.length(2)));
   cache.clear(2);
   append_numbers(cache, 2, 10);
-  BOOST_TEST(cache.layer(1).state(2)->before[0] == 10);
+  BOOST_TEST(cache.layer(1).state(2)->previous[0] == 10);
 }
 
 BOOST_AUTO_TEST_CASE(one_refusing_layer_leaves_all_as_they_were) {

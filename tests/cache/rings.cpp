@@ -37,7 +37,7 @@ const std::vector<ring_kind> rings{{"sliding", layer_kind::sliding, 50, {}},
                                    {"chunked", layer_kind::chunked, chunk, {}},
                                    {"sinks", layer_kind::full, 0, sink_window{.sinks = 4, .window = 50}}};
 
-cache made(const ring_kind& kind, int longest_step = 40, int max_rollback_tokens = 8) {
+cache make_cache(const ring_kind& kind, int longest_step = 40, int max_rollback_tokens = 8) {
   const kv_cache_spec shape{.kind = kind.kind, .kv_heads = heads, .head_dim = head_dim, .window = kind.window};
   return cache({&shape, 1}, {.type = scalar::f32,
                              .max_sequence_length = kind.sinks ? 0 : 5000,
@@ -48,9 +48,9 @@ cache made(const ring_kind& kind, int longest_step = 40, int max_rollback_tokens
 
 /// Tokens that are all their own position.
 at::Tensor positions(int begin, int count) {
-  const at::Tensor made = at::empty({count, heads, head_dim}, at::kFloat);
-  for (int i = 0; i < count; ++i) made[i].fill_(static_cast<float>(begin + i));
-  return made;
+  const at::Tensor result = at::empty({count, heads, head_dim}, at::kFloat);
+  for (int i = 0; i < count; ++i) result[i].fill_(static_cast<float>(begin + i));
+  return result;
 }
 
 void write(cache& cache, const step& step) {
@@ -90,24 +90,24 @@ std::vector<std::byte> all_bytes(const kv_view& view) {
 /// Bytes of one token, keys and values.
 constexpr int token_bytes = 2 * heads * head_dim * 4;
 
-int changed(const std::vector<std::byte>& before, const std::vector<std::byte>& after) {
+int changed(const std::vector<std::byte>& original, const std::vector<std::byte>& after) {
   int count = 0;
-  for (std::size_t i = 0; i < before.size(); ++i) count += before[i] != after[i];
+  for (std::size_t i = 0; i < original.size(); ++i) count += original[i] != after[i];
   return count;
 }
 
 }  // namespace
 
 BOOST_DATA_TEST_CASE(a_new_token_touches_no_other, data::make(rings), kind) {
-  cache cache = made(kind);
+  cache cache = make_cache(kind);
   const auto& layer = cache.layer(0);
   append(cache, 40);
   while (cache.length(0) < 600) {
     const int length = cache.length(0);
     const step step({{.slot = 0, .count = 1}});
     cache.reserve(step);
-    const kv_view before = *layer.view(0, length + 1);
-    const auto bytes = all_bytes(before);
+    const kv_view previous = *layer.view(0, length + 1);
+    const auto bytes = all_bytes(previous);
     const at::Tensor k = positions(length, 1);
     cache.layer(0).append(step, k, -k);
     cache.advance(step);
@@ -116,7 +116,7 @@ BOOST_DATA_TEST_CASE(a_new_token_touches_no_other, data::make(rings), kind) {
     const int first = first_seen(layer.span(), length);
     for (int position = 0; position <= length; ++position) {
       if (position >= layer.span().sinks && position < first) continue;
-      BOOST_TEST_REQUIRE(key_at(after, position, 1) == key_at(before, position, 1));
+      BOOST_TEST_REQUIRE(key_at(after, position, 1) == key_at(previous, position, 1));
       BOOST_TEST_REQUIRE(key(after, position) == static_cast<float>(position));
     }
   }
@@ -124,7 +124,7 @@ BOOST_DATA_TEST_CASE(a_new_token_touches_no_other, data::make(rings), kind) {
 
 BOOST_DATA_TEST_CASE(every_query_of_a_step_finds_what_it_sees, data::make(rings) * data::make({1, 7, 39, 40}), kind,
                      count) {
-  cache cache = made(kind);
+  cache cache = make_cache(kind);
   const auto& layer = cache.layer(0);
   while (cache.length(0) < 500) {
     const int length = cache.length(0);
@@ -132,22 +132,22 @@ BOOST_DATA_TEST_CASE(every_query_of_a_step_finds_what_it_sees, data::make(rings)
     write(cache, step);
     const kv_extent extent = layer.mask_sizes(0, count);
     BOOST_TEST_REQUIRE(extent.kv_length - extent.sinks + extent.kv_offset == length + count);
-    const at::Tensor all = layer.to_dense(0, length + count).k;
-    BOOST_TEST_REQUIRE(all.size(1) == extent.kv_length);
+    const at::Tensor keys = layer.to_dense(0, length + count).k;
+    BOOST_TEST_REQUIRE(keys.size(1) == extent.kv_length);
     const kv_view view = *layer.view(0, length + count);
     for (int query = length; query < length + count; ++query)
       for (int position = 0; position <= query; ++position) {
         if (!layer.rule()(query, position)) continue;
         BOOST_TEST_REQUIRE(key(view, position) == static_cast<float>(position));
         const int column = position < extent.sinks ? position : position - extent.kv_offset + extent.sinks;
-        BOOST_TEST_REQUIRE(all[1][column][3].item<float>() == static_cast<float>(position));
+        BOOST_TEST_REQUIRE(keys[1][column][3].item<float>() == static_cast<float>(position));
       }
     cache.advance(step);
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_chunk_begins_with_no_history) {
-  cache cache = made(rings[1]);
+  cache cache = make_cache(rings[1]);
   const auto& layer = cache.layer(0);
   for (int length = 1; length < 4 * chunk; ++length) {
     append(cache, 1);
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_chunk_begins_with_no_history) {
 
 BOOST_AUTO_TEST_CASE(a_slot_returns_to_any_boundary_of_its_chunks) {
   for (const int length : {0, chunk, 2 * chunk, 9 * chunk, 14 * chunk}) {
-    cache cache = made(rings[1]);
+    cache cache = make_cache(rings[1]);
     append_up_to(cache, 1000);
     BOOST_TEST(!cache.can_truncate(0, 2 * chunk + 20));
     BOOST_TEST_REQUIRE(cache.can_truncate(0, length));
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_slot_returns_to_any_boundary_of_its_chunks) {
 }
 
 BOOST_AUTO_TEST_CASE(a_step_longer_than_rings_leave_room_for_is_named) {
-  cache cache = made(rings[0]);
+  cache cache = make_cache(rings[0]);
   append_up_to(cache, 300);
   BOOST_CHECK_EXCEPTION(cache.reserve(step({{.slot = 0, .count = 200}})), std::length_error,
                         says({"slot 0", "200 tokens", "room for 40"}));
@@ -185,10 +185,10 @@ BOOST_AUTO_TEST_CASE(a_step_longer_than_rings_leave_room_for_is_named) {
 }
 
 BOOST_AUTO_TEST_CASE(a_released_slot_shares_no_rings_and_states) {
-  const std::vector<kv_cache_spec> others{{.kind = layer_kind::sliding, .kv_heads = 1, .head_dim = 8, .window = 50},
-                                          {.kind = layer_kind::recurrent, .state = 30},
-                                          {.kind = layer_kind::chunked, .kv_heads = 1, .head_dim = 8, .window = 100}};
-  for (const kv_cache_spec& other : others) {
+  const std::vector<kv_cache_spec> partners{{.kind = layer_kind::sliding, .kv_heads = 1, .head_dim = 8, .window = 50},
+                                            {.kind = layer_kind::recurrent, .state = 30},
+                                            {.kind = layer_kind::chunked, .kv_heads = 1, .head_dim = 8, .window = 100}};
+  for (const kv_cache_spec& other : partners) {
     const kv_cache_spec full{.kv_heads = 1, .head_dim = 8};
     const auto make = [&](std::span<const kv_cache_spec>, int slots, int max_sequence_length) {
       return cache(std::vector{full, other},
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_released_slot_shares_no_rings_and_states) {
     twin.tested().release(0, 128);
     const auto named = says({"slot 0", "layer 1"});
     BOOST_CHECK_EXCEPTION(twin.tested().share_prefix(2, 0, 128), std::logic_error, named);
-    BOOST_CHECK_EXCEPTION(twin.tested().fork({.slot = 2, .parent = 0, .shared = 128, .from = 0, .end = 128}),
+    BOOST_CHECK_EXCEPTION(twin.tested().fork({.slot = 2, .parent = 0, .shared = 128, .source = 0, .end = 128}),
                           std::logic_error, named);
     BOOST_CHECK_EXCEPTION(twin.tested().copy(0, 2, 0, 128), std::logic_error, named);
     twin.fork(2, 1, 128, 128);

@@ -37,12 +37,12 @@ class numbered_memory final : public virtual_memory {
   };
 
   /// Called before pages are allocated or mapped; throws in their place.
-  std::function<void()> before = [] {};
+  std::function<void()> hook = [] {};
 
   explicit numbered_memory(std::function<void()> fails, int& pages, bool& wrong)
-      : before(std::move(fails)), pages_(pages), wrong_(wrong) {}
+      : hook(std::move(fails)), pages_(pages), wrong_(wrong) {}
   ~numbered_memory() override {
-    wrong_ |= std::ranges::any_of(mapped_, [](const auto& each) { return each != nullptr; });
+    wrong_ |= std::ranges::any_of(mapped_, [](const auto& page) { return page != nullptr; });
   }
 
   std::int64_t page_bytes() const override { return 1; }
@@ -50,34 +50,34 @@ class numbered_memory final : public virtual_memory {
 
   memory_page allocate() override {
     const std::lock_guard lock(mutex_);
-    before();
+    hook();
     return std::make_shared<const page>(pages_);
   }
 
   void map(std::int64_t first, std::span<const memory_page> pages) override {
     const std::lock_guard lock(mutex_);
-    before();
+    hook();
     for (const auto& each : pages) {
-      wrong_ |= !each || at(first) != nullptr;
-      at(first++) = each;
+      wrong_ |= !each || page_at(first) != nullptr;
+      page_at(first++) = each;
     }
   }
 
   void unmap(std::int64_t first, std::int64_t count) noexcept override {
     const std::lock_guard lock(mutex_);
     for (; count > 0; --count) {
-      wrong_ |= at(first) == nullptr;
-      at(first++) = nullptr;
+      wrong_ |= page_at(first) == nullptr;
+      page_at(first++) = nullptr;
     }
   }
 
   /// What a slot has in a block of a plane.
   int& number(int plane, int slot, int block) {
-    return static_cast<const page*>(at((std::int64_t{plane} * slots + slot) * slot_blocks + block).get())->number;
+    return static_cast<const page*>(page_at((std::int64_t{plane} * slots + slot) * slot_blocks + block).get())->number;
   }
 
  private:
-  memory_page& at(std::int64_t page) { return mapped_[static_cast<std::size_t>(page)]; }
+  memory_page& page_at(std::int64_t page) { return mapped_[static_cast<std::size_t>(page)]; }
 
   std::mutex mutex_;
   std::array<memory_page, static_cast<std::size_t>(planes) * slots * slot_blocks> mapped_;
@@ -91,9 +91,9 @@ class both_kinds {
   explicit both_kinds(
       std::int64_t limit, std::function<void()> fails = [] {})
       : limit_(limit) {
-    auto made = std::make_unique<numbered_memory>(std::move(fails), pages_alive_, wrong_);
-    memory_ = made.get();
-    pages_.emplace(std::move(made), slot_pages::shape{planes, slots, slot_blocks}, limit, [this] { ++waits_; });
+    auto memory = std::make_unique<numbered_memory>(std::move(fails), pages_alive_, wrong_);
+    memory_ = memory.get();
+    pages_.emplace(std::move(memory), slot_pages::shape{planes, slots, slot_blocks}, limit, [this] { ++waits_; });
   }
   ~both_kinds() {
     pages_.reset();
@@ -103,7 +103,7 @@ class both_kinds {
   both_kinds(const both_kinds&) = delete;
   both_kinds& operator=(const both_kinds&) = delete;
 
-  int length(int slot) const { return static_cast<int>(of(slot).size()); }
+  int length(int slot) const { return static_cast<int>(numbers_of(slot).size()); }
 
   /// Blocks that plain copies would need to fit, counting shared ones once.
   void grow(int slot, int count) {
@@ -111,27 +111,27 @@ class both_kinds {
     for (; count > 0; --count) {
       static_cast<void>(pages_->make_writable(slot, length(slot)));
       write(slot, length(slot), ++last_);
-      of(slot).push_back(last_);
+      numbers_of(slot).push_back(last_);
     }
   }
 
   /// Writes to a block that the slot holds.
   void rewrite(int slot, int block) {
     const auto other = pages_->make_writable(slot, block);
-    if (other) BOOST_TEST(seen(*other, block) == of(slot)[static_cast<std::size_t>(block)]);
+    if (other) BOOST_TEST(seen(*other, block) == numbers_of(slot)[static_cast<std::size_t>(block)]);
     write(slot, block, ++last_);
-    of(slot)[static_cast<std::size_t>(block)] = last_;
+    numbers_of(slot)[static_cast<std::size_t>(block)] = last_;
   }
 
   void cut(int slot, int count) {
     pages_->release(slot, count);
-    of(slot).resize(static_cast<std::size_t>(count));
+    numbers_of(slot).resize(static_cast<std::size_t>(count));
   }
 
-  void share(int from, int to, int count) {
-    cut(to, 0);
-    pages_->share(from, to, count);
-    of(to).assign(of(from).begin(), of(from).begin() + count);
+  void share(int source, int target, int count) {
+    cut(target, 0);
+    pages_->share(source, target, count);
+    numbers_of(target).assign(numbers_of(source).begin(), numbers_of(source).begin() + count);
   }
 
   void trim() { pages_->trim(); }
@@ -149,7 +149,7 @@ class both_kinds {
     for (int slot = 0; slot < slots; ++slot) {
       BOOST_TEST(pages_->mapped(slot) >= length(slot));
       for (int block = 0; block < length(slot); ++block)
-        BOOST_TEST(seen(slot, block) == of(slot)[static_cast<std::size_t>(block)]);
+        BOOST_TEST(seen(slot, block) == numbers_of(slot)[static_cast<std::size_t>(block)]);
     }
   }
 
@@ -158,8 +158,8 @@ class both_kinds {
   int waits() const { return waits_; }
 
  private:
-  std::vector<int>& of(int slot) { return held_[static_cast<std::size_t>(slot)]; }
-  const std::vector<int>& of(int slot) const { return held_[static_cast<std::size_t>(slot)]; }
+  std::vector<int>& numbers_of(int slot) { return held_[static_cast<std::size_t>(slot)]; }
+  const std::vector<int>& numbers_of(int slot) const { return held_[static_cast<std::size_t>(slot)]; }
 
   void write(int slot, int block, int number) {
     for (int plane = 0; plane < planes; ++plane) memory_->number(plane, slot, block) = number;
@@ -182,31 +182,31 @@ class both_kinds {
 /// A random operation. Slots need no more blocks together than fit without sharing.
 class history {
  public:
-  history(both_kinds& of, int most, unsigned seed) : of_(of), most_(most), random_(seed) {}
+  history(both_kinds& kinds, int most, unsigned seed) : kinds_(kinds), most_(most), random_(seed) {}
 
   /// The slot that it changes.
   int step() {
-    const int slot = below(slots), other = below(slots), length = of_.length(slot);
+    const int slot = below(slots), other = below(slots), length = kinds_.length(slot);
     changed_ = slot;
     switch (below(7)) {
       case 0:
-        of_.cut(slot, below(length + 1));
+        kinds_.cut(slot, below(length + 1));
         break;
       case 1:
         changed_ = other;
-        if (slot != other && room() + of_.length(other) >= length) of_.share(slot, other, below(length + 1));
+        if (slot != other && room() + kinds_.length(other) >= length) kinds_.share(slot, other, below(length + 1));
         break;
       case 2:
-        if (length > 0) of_.rewrite(slot, below(length));
+        if (length > 0) kinds_.rewrite(slot, below(length));
         break;
       case 3:
-        of_.map_ahead(slot, length + 1);
+        kinds_.map_ahead(slot, length + 1);
         break;
       case 4:
-        of_.trim();
+        kinds_.trim();
         break;
       default:
-        if (const int most = std::min(room(), slot_blocks - length); most > 0) of_.grow(slot, 1 + below(most));
+        if (const int most = std::min(room(), slot_blocks - length); most > 0) kinds_.grow(slot, 1 + below(most));
     }
     return changed_;
   }
@@ -218,11 +218,11 @@ class history {
 
   int room() const {
     int left = most_;
-    for (int slot = 0; slot < slots; ++slot) left -= of_.length(slot);
+    for (int slot = 0; slot < slots; ++slot) left -= kinds_.length(slot);
     return left;
   }
 
-  both_kinds& of_;
+  both_kinds& kinds_;
   const int most_;
   std::mt19937 random_;
   int changed_ = 0;

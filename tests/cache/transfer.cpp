@@ -17,20 +17,20 @@ namespace {
 
 /// Two buffers and the copies from one to the other, in pieces.
 struct buffers {
-  explicit buffers(std::size_t bytes, unsigned seed) : from(bytes), to(bytes) {
-    for (std::size_t i = 0; i < bytes; ++i) from[i] = std::byte(i * 7 + seed);
+  explicit buffers(std::size_t bytes, unsigned seed) : source(bytes), target(bytes) {
+    for (std::size_t i = 0; i < bytes; ++i) source[i] = std::byte(i * 7 + seed);
   }
 
   std::vector<byte_copy> pieces(std::size_t count) {
-    std::vector<byte_copy> all;
-    const std::size_t each = from.size() / count;
+    std::vector<byte_copy> copies;
+    const std::size_t size = source.size() / count;
     for (std::size_t i = 0; i < count; ++i)
-      all.push_back({std::span(from).subspan(i * each, each), std::span(to).subspan(i * each, each)});
-    return all;
+      copies.push_back({std::span(source).subspan(i * size, size), std::span(target).subspan(i * size, size)});
+    return copies;
   }
 
-  std::vector<std::byte> from;
-  std::vector<std::byte> to;
+  std::vector<std::byte> source;
+  std::vector<std::byte> target;
 };
 
 }  // namespace
@@ -47,7 +47,7 @@ BOOST_AUTO_TEST_CASE(a_worker_copies_elsewhere_and_says_so_once) {
   const auto [thread, failed] = ended.get_future().get();
   BOOST_TEST(!failed);
   BOOST_TEST((thread != std::this_thread::get_id()));
-  BOOST_TEST((data.to == data.from));
+  BOOST_TEST((data.target == data.source));
 }
 
 BOOST_AUTO_TEST_CASE(an_immediate_one_has_copied_when_it_says_so) {
@@ -56,12 +56,12 @@ BOOST_AUTO_TEST_CASE(an_immediate_one_has_copied_when_it_says_so) {
   bool received = false;
   at_once.start(data.pieces(2), [&](std::exception_ptr error) {
     BOOST_TEST(!error);
-    BOOST_TEST((data.to == data.from));
+    BOOST_TEST((data.target == data.source));
     received = true;
   });
   BOOST_TEST(received);
-  data.to.pop_back();
-  std::vector<byte_copy> uneven{{data.from, data.to}};
+  data.target.pop_back();
+  std::vector<byte_copy> uneven{{data.source, data.target}};
   BOOST_CHECK_THROW(at_once.start(uneven, [](std::exception_ptr) { BOOST_TEST(false); }), std::invalid_argument);
 }
 
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_worker_ends_jobs_in_order_and_all_before_it_goes) {
   }
   BOOST_TEST_REQUIRE(order.size() == 50);
   for (int i = 0; i < 50; ++i) BOOST_TEST(order[static_cast<std::size_t>(i)] == i);
-  for (const buffers& one : data) BOOST_TEST((one.to == one.from));
+  for (const buffers& pair : data) BOOST_TEST((pair.target == pair.source));
 }
 
 BOOST_AUTO_TEST_CASE(many_threads_may_start_jobs) {
@@ -86,12 +86,12 @@ BOOST_AUTO_TEST_CASE(many_threads_may_start_jobs) {
   {
     worker_transfer worker;
     std::vector<std::thread> threads;
-    for (buffers& one : data)
-      threads.emplace_back([&] { worker.start(one.pieces(2), [&](std::exception_ptr) { ++ended; }); });
+    for (buffers& pair : data)
+      threads.emplace_back([&] { worker.start(pair.pieces(2), [&](std::exception_ptr) { ++ended; }); });
     for (std::thread& thread : threads) thread.join();
   }
   BOOST_TEST(ended == 8);
-  for (const buffers& one : data) BOOST_TEST((one.to == one.from));
+  for (const buffers& pair : data) BOOST_TEST((pair.target == pair.source));
 }
 
 BOOST_AUTO_TEST_CASE(a_callback_may_start_the_next_job) {
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_callback_may_start_the_next_job) {
     worker.start(second.pieces(1), [&](std::exception_ptr) { ended.set_value(); });
   });
   ended.get_future().get();
-  BOOST_TEST((second.to == second.from));
+  BOOST_TEST((second.target == second.source));
 }
 
 BOOST_AUTO_TEST_CASE(a_manual_transfer_copies_on_request) {
@@ -113,11 +113,11 @@ BOOST_AUTO_TEST_CASE(a_manual_transfer_copies_on_request) {
   manual.start(data.pieces(2), [&](std::exception_ptr error) { ended += !error; });
   BOOST_TEST(manual.waiting() == 1);
   BOOST_TEST(ended == 0);
-  BOOST_TEST((data.to == std::vector<std::byte>(64)));
+  BOOST_TEST((data.target == std::vector<std::byte>(64)));
   manual.finish_one();
   BOOST_TEST(manual.waiting() == 0);
   BOOST_TEST(ended == 1);
-  BOOST_TEST((data.to == data.from));
+  BOOST_TEST((data.target == data.source));
   BOOST_CHECK_THROW(manual.finish_one(), std::logic_error);
 }
 
@@ -134,13 +134,13 @@ BOOST_AUTO_TEST_CASE(a_manual_transfer_fails_half_way) {
   });
   manual.fail_one(std::make_exception_ptr(std::runtime_error("unplugged")));
   BOOST_TEST(said == "unplugged");
-  BOOST_TEST(std::equal(data.to.begin(), data.to.begin() + 32, data.from.begin()));
-  BOOST_TEST((std::vector<std::byte>(data.to.begin() + 32, data.to.end()) == std::vector<std::byte>(32)));
+  BOOST_TEST(std::equal(data.target.begin(), data.target.begin() + 32, data.source.begin()));
+  BOOST_TEST((std::vector<std::byte>(data.target.begin() + 32, data.target.end()) == std::vector<std::byte>(32)));
 }
 
 BOOST_AUTO_TEST_CASE(sides_of_different_size_are_refused) {
   buffers data(64, 5);
-  const std::vector<byte_copy> uneven{{std::span(data.from), std::span(data.to).first(63)}};
+  const std::vector<byte_copy> uneven{{std::span(data.source), std::span(data.target).first(63)}};
   const auto never = [](std::exception_ptr) { BOOST_ERROR("a refused job ended"); };
   worker_transfer worker;
   manual_transfer manual;

@@ -33,21 +33,21 @@ std::vector<float> state_of(const float* numbers, std::int64_t count) { return {
 /// The tokens as their blocks are after quantization: both [kv_heads, length, head_dim], the first `packed`
 /// changed.
 at::Tensor quantized_and_not(const codec& codec, const at::Tensor& tokens, std::int64_t quantized) {
-  at::Tensor all = tokens.to(at::kFloat).contiguous().clone();
-  const int head_dim = static_cast<int>(all.size(2));
+  at::Tensor result = tokens.to(at::kFloat).contiguous().clone();
+  const int head_dim = static_cast<int>(result.size(2));
   std::vector<std::byte> bytes(static_cast<std::size_t>(codec.quantized_bytes(head_dim)));
-  for (std::int64_t head = 0; head < all.size(0); ++head)
+  for (std::int64_t head = 0; head < result.size(0); ++head)
     for (std::int64_t begin = 0; begin < quantized; begin += 64) {
-      float* block = all[head].narrow(0, begin, 64).data_ptr<float>();
+      float* block = result[head].narrow(0, begin, 64).data_ptr<float>();
       codec.quantize(block, head_dim, bytes.data());
       codec.dequantize(bytes.data(), head_dim, block);
     }
-  return all;
+  return result;
 }
 
-at::Tensor columns(const at::Tensor& all, const kv_extent& extent, std::int64_t end) {
-  const at::Tensor newest = all.narrow(1, extent.kv_offset, end - extent.kv_offset);
-  return extent.sinks == 0 ? newest : at::cat({all.narrow(1, 0, extent.sinks), newest}, 1);
+at::Tensor columns(const at::Tensor& tokens, const kv_extent& extent, std::int64_t end) {
+  const at::Tensor newest = tokens.narrow(1, extent.kv_offset, end - extent.kv_offset);
+  return extent.sinks == 0 ? newest : at::cat({tokens.narrow(1, 0, extent.sinks), newest}, 1);
 }
 
 }  // namespace
@@ -92,11 +92,11 @@ twin::twin(const kind& kind, int slots, int max_sequence_length, unsigned seed)
 }
 
 at::Tensor twin::random(int tokens, const kv_cache_spec& shape) {
-  const at::Tensor made = at::empty({tokens, shape.kv_heads, shape.head_dim}, at::kFloat);
-  float* values = made.data_ptr<float>();
-  for (std::int64_t i = 0; i < made.numel(); ++i)
+  const at::Tensor result = at::empty({tokens, shape.kv_heads, shape.head_dim}, at::kFloat);
+  float* values = result.data_ptr<float>();
+  for (std::int64_t i = 0; i < result.numel(); ++i)
     values[i] = static_cast<float>(static_cast<int>(random_())) * 0x1p-29F;
-  return made;
+  return result;
 }
 
 void twin::append(const std::vector<step_row>& rows) {
@@ -145,7 +145,7 @@ void twin::append_states(const step& step, int index) {
       const state_view state = *layer.state(row.slot, draft);
       for (std::size_t i = 0; i < mine.size(); ++i) {
         const float added = static_cast<float>(static_cast<int>(random_())) * 0x1p-29F;
-        state.after[i] = state.before[i] * 0.5F + added;
+        state.next[i] = state.previous[i] * 0.5F + added;
         mine[i] = mine[i] * 0.5F + added;
       }
       states[length(row.slot) + row.count - row.drafts + draft] = mine;
@@ -154,19 +154,19 @@ void twin::append_states(const step& step, int index) {
 }
 
 twin::memory twin::first_tokens(int slot, int layer, int length) const {
-  const memory& all = held(slot, layer);
+  const memory& whole = held(slot, layer);
   memory first;
   if (cache_.layer(layer).shape().kind == layer_kind::recurrent) {
-    first.states = {all.states.begin(), all.states.upper_bound(length)};
-    first.tokens = all.tokens;
+    first.states = {whole.states.begin(), whole.states.upper_bound(length)};
+    first.tokens = whole.tokens;
   } else {
-    first.tokens = {.k = all.tokens.k.narrow(1, 0, length), .v = all.tokens.v.narrow(1, 0, length)};
+    first.tokens = {.k = whole.tokens.k.narrow(1, 0, length), .v = whole.tokens.v.narrow(1, 0, length)};
   }
   return first;
 }
 
-void twin::hold_first(int slot, int of, int length) {
-  for (int layer = 0; layer < cache_.layers(); ++layer) held(slot, layer) = first_tokens(of, layer, length);
+void twin::hold_first(int slot, int source, int length) {
+  for (int layer = 0; layer < cache_.layers(); ++layer) held(slot, layer) = first_tokens(source, layer, length);
   lengths_[static_cast<std::size_t>(slot)] = length;
 }
 
@@ -180,38 +180,38 @@ void twin::clear(int slot) {
   hold_first(slot, slot, 0);
 }
 
-void twin::copy(int from, int to, int begin, int end) {
-  cache_.copy(from, to, begin, end);
+void twin::copy(int source, int target, int begin, int end) {
+  cache_.copy(source, target, begin, end);
   for (int layer = 0; layer < cache_.layers(); ++layer) {
     if (cache_.layer(layer).shape().kind == layer_kind::recurrent) {
-      held(to, layer) = first_tokens(from, layer, end);
+      held(target, layer) = first_tokens(source, layer, end);
       continue;
     }
     const auto join = [&](const at::Tensor& kept, const at::Tensor& copied) {
       return at::cat({kept.narrow(1, 0, begin), copied.narrow(1, begin, end - begin)}, 1);
     };
-    keys_values& into = held(to, layer).tokens;
-    const keys_values& encoder_input = held(from, layer).tokens;
-    into = {.k = join(into.k, encoder_input.k), .v = join(into.v, encoder_input.v)};
+    keys_values& output = held(target, layer).tokens;
+    const keys_values& encoder_input = held(source, layer).tokens;
+    output = {.k = join(output.k, encoder_input.k), .v = join(output.v, encoder_input.v)};
   }
-  lengths_[static_cast<std::size_t>(to)] = end;
+  lengths_[static_cast<std::size_t>(target)] = end;
 }
 
-void twin::share_prefix(int slot, int of, int length) {
-  cache_.share_prefix(slot, of, length);
-  hold_first(slot, of, length);
+void twin::share_prefix(int slot, int source, int length) {
+  cache_.share_prefix(slot, source, length);
+  hold_first(slot, source, length);
 }
 
-void twin::fork(int slot, int from, int shared, int length) {
-  cache_.fork({.slot = slot, .parent = shared > 0 ? from : -1, .shared = shared, .from = from, .end = length});
-  hold_first(slot, from, length);
+void twin::fork(int slot, int source, int shared, int length) {
+  cache_.fork({.slot = slot, .parent = shared > 0 ? source : -1, .shared = shared, .source = source, .end = length});
+  hold_first(slot, source, length);
 }
 
-void twin::move(int from, int to) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(cache_.exported_bytes(length(from))));
-  cache_.export_slot(from, bytes);
-  cache_.import_slot(to, length(from), bytes);
-  hold_first(to, from, length(from));
+void twin::move(int source, int target) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(cache_.exported_bytes(length(source))));
+  cache_.export_slot(source, bytes);
+  cache_.import_slot(target, length(source), bytes);
+  hold_first(target, source, length(source));
 }
 
 void twin::check() const {
@@ -225,11 +225,11 @@ void twin::check() const {
 keys_values twin::seen(int slot, int layer) const {
   const keys_values& tokens = held(slot, layer).tokens;
   const auto view = cache_.layer(layer).view(slot, length(slot));
-  if (!view || view->quantized.keys.how == nullptr) return tokens;
+  if (!view || view->quantized.keys.quantizer == nullptr) return tokens;
   const std::int64_t quantized = quantized_tokens(length(slot), view->quantized.residual);
-  const at::Tensor k = quantized_and_not(*view->quantized.keys.how, tokens.k, quantized);
+  const at::Tensor k = quantized_and_not(*view->quantized.keys.quantizer, tokens.k, quantized);
   if (view->latent_dim > 0) return {.k = k, .v = k.narrow(2, 0, view->latent_dim)};
-  return {.k = k, .v = quantized_and_not(*view->quantized.values.how, tokens.v, quantized)};
+  return {.k = k, .v = quantized_and_not(*view->quantized.values.quantizer, tokens.v, quantized)};
 }
 
 void twin::check_layer(int slot, int index) const {
@@ -237,17 +237,17 @@ void twin::check_layer(int slot, int index) const {
     const auto& layer = cache_.layer(index);
     if (layer.shape().kind == layer_kind::recurrent) {
       if (length(slot) == 0) return;
-      const float* now = layer.state(slot)->before;
+      const float* now = layer.state(slot)->previous;
       BOOST_TEST_REQUIRE((state_of(now, layer.shape().state) == held(slot, index).states.at(length(slot))));
       return;
     }
-    const keys_values all = seen(slot, index);
+    const keys_values expected = seen(slot, index);
     const kv_extent extent = layer.mask_sizes(slot, 0);
     const keys_values got = layer.to_dense(slot, length(slot));
-    BOOST_TEST_REQUIRE(got.k.scalar_type() == all.k.scalar_type());
+    BOOST_TEST_REQUIRE(got.k.scalar_type() == expected.k.scalar_type());
     BOOST_TEST_REQUIRE(got.k.size(1) == extent.kv_length);
-    BOOST_TEST_REQUIRE(at::equal(got.k, columns(all.k, extent, length(slot))));
-    BOOST_TEST_REQUIRE(at::equal(got.v, columns(all.v, extent, length(slot))));
+    BOOST_TEST_REQUIRE(at::equal(got.k, columns(expected.k, extent, length(slot))));
+    BOOST_TEST_REQUIRE(at::equal(got.v, columns(expected.v, extent, length(slot))));
     if (const auto view = layer.view(slot, length(slot))) check_view(*view, extent, held(slot, index).tokens);
   }
 }
@@ -255,7 +255,7 @@ void twin::check_layer(int slot, int index) const {
 void twin::check_view(const kv_view& view, const kv_extent& extent, const keys_values& tokens) const {
   const int end = static_cast<int>(tokens.k.size(1));
   const int quantized =
-      view.quantized.keys.how == nullptr ? 0 : static_cast<int>(quantized_tokens(end, view.quantized.residual));
+      view.quantized.keys.quantizer == nullptr ? 0 : static_cast<int>(quantized_tokens(end, view.quantized.residual));
   const auto row = static_cast<std::size_t>(view.head_dim * bytes_of(view.type));
   const auto check_position = [&](int position) {
     for (int head = 0; head < view.kv_heads; ++head) {
@@ -270,7 +270,7 @@ void twin::check_view(const kv_view& view, const kv_extent& extent, const keys_v
   if (quantized > 0) check_quantized(view, quantized, extent.kv_offset, tokens);
 }
 
-void twin::check_quantized(const kv_view& view, int end, int from, const keys_values& tokens) const {
+void twin::check_quantized(const kv_view& view, int end, int start, const keys_values& tokens) const {
   const quantized_view& quantized = view.quantized;
   const auto check_plane = [&](const codec& codec, const at::Tensor& block, const std::byte* got) {
     std::vector<std::byte> wanted(static_cast<std::size_t>(codec.quantized_bytes(view.head_dim)));
@@ -278,12 +278,13 @@ void twin::check_quantized(const kv_view& view, int end, int from, const keys_va
     codec.quantize(values.const_data_ptr<float>(), view.head_dim, wanted.data());
     BOOST_TEST_REQUIRE(std::memcmp(got, wanted.data(), wanted.size()) == 0);
   };
-  for (int begin = from / 64 * 64; begin < end; begin += 64) {
-    const std::byte* block = block_of(quantized.range, quantized.ranges, quantized.block_stride, std::max(begin, from));
+  for (int begin = start / 64 * 64; begin < end; begin += 64) {
+    const std::byte* block =
+        block_of(quantized.range, quantized.ranges, quantized.block_stride, std::max(begin, start));
     for (int head = 0; head < view.kv_heads; ++head) {
-      check_plane(*quantized.keys.how, tokens.k[head].narrow(0, begin, 64), block + head * quantized.key_bytes);
+      check_plane(*quantized.keys.quantizer, tokens.k[head].narrow(0, begin, 64), block + head * quantized.key_bytes);
       if (view.latent_dim == 0)
-        check_plane(*quantized.values.how, tokens.v[head].narrow(0, begin, 64),
+        check_plane(*quantized.values.quantizer, tokens.v[head].narrow(0, begin, 64),
                     block + quantized.value_offset + head * quantized.value_bytes);
     }
   }

@@ -34,12 +34,12 @@ class twin {
 
   void truncate(int slot, int length);
   void clear(int slot);
-  void copy(int from, int to, int begin, int end);
-  void share_prefix(int slot, int of, int length);
-  void fork(int slot, int from, int shared, int length);
+  void copy(int source, int target, int begin, int end);
+  void share_prefix(int slot, int source, int length);
+  void fork(int slot, int source, int shared, int length);
 
   /// Exports one slot and imports it into another.
-  void move(int from, int to);
+  void move(int source, int target);
 
   /// Every slot of every layer holds what was concatenated, as far as queries see it: lengths, dense tensors,
   /// and views where there are any; every state is the one that its steps made.
@@ -57,15 +57,15 @@ class twin {
     return held_[static_cast<std::size_t>(slot)][static_cast<std::size_t>(layer)];
   }
   memory first_tokens(int slot, int layer, int length) const;
-  void hold_first(int slot, int of, int length);
+  void hold_first(int slot, int source, int length);
   void step_once(const std::vector<step_row>& rows);
   void append_tokens(const step& step, int layer);
   void append_states(const step& step, int layer);
   at::Tensor random(int tokens, const kv_cache_spec& shape);
   keys_values seen(int slot, int layer) const;
   void check_layer(int slot, int layer) const;
-  void check_view(const kv_view& view, const kv_extent& extent, const keys_values& all) const;
-  void check_quantized(const kv_view& view, int end, int from, const keys_values& all) const;
+  void check_view(const kv_view& view, const kv_extent& extent, const keys_values& tokens) const;
+  void check_quantized(const kv_view& view, int end, int start, const keys_values& tokens) const;
 
   cache cache_;
   std::mt19937 random_;

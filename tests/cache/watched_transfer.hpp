@@ -41,7 +41,7 @@ class watched_transfer final : public transfer {
  private:
   static void run(const std::vector<byte_copy>& copies, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
-      std::copy(copies[i].from.begin(), copies[i].from.end(), copies[i].to.begin());
+      std::copy(copies[i].source.begin(), copies[i].source.end(), copies[i].target.begin());
   }
 };
 

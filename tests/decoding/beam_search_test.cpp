@@ -60,8 +60,8 @@ class readers {
   std::vector<std::optional<std::pair<error_code, completion>>> ended_;
 };
 
-readers search(toy_engine& toy, request what = asked(), beam_search_params params = two_best) {
-  return readers(toy.running.generate(std::move(what), cogen::beam_search(params)));
+readers search(toy_engine& toy, request request = asked(), beam_search_params params = two_best) {
+  return readers(toy.running.generate(std::move(request), cogen::beam_search(params)));
 }
 
 BOOST_AUTO_TEST_CASE(all_beams_run_in_one_batch_and_each_token_once) {
@@ -99,9 +99,9 @@ BOOST_AUTO_TEST_CASE(where_only_some_beams_have_slots_the_others_take_turns) {
   BOOST_TEST(scarce.running.stats().free_slots == 2);
 }
 
-std::string why_not(request what) {
+std::string why_not(request request) {
   toy_engine toy(wide);
-  auto reading = search(toy, std::move(what));
+  auto reading = search(toy, std::move(request));
   reading.settle(toy);
   BOOST_CHECK(reading.code(0) == error::invalid_request);
   BOOST_CHECK(reading.code(1) == error::invalid_request);
@@ -111,24 +111,24 @@ std::string why_not(request what) {
 
 BOOST_AUTO_TEST_CASE(what_a_search_does_not_do_is_refused_by_name) {
   const auto with = [](auto change) {
-    auto what = asked();
-    change(what);
-    return why_not(std::move(what));
+    auto request = asked();
+    change(request);
+    return why_not(std::move(request));
   };
-  BOOST_TEST(with([](request& what) { what.sampling.temperature = 0.5; }) ==
+  BOOST_TEST(with([](request& request) { request.sampling.temperature = 0.5; }) ==
              "temperature is 0.5; beam_search does not sample, so it must be 0");
-  BOOST_TEST(with([](request& what) { what.sampling.logprobs = 3; }) ==
+  BOOST_TEST(with([](request& request) { request.sampling.logprobs = 3; }) ==
              "logprobs is 3; beam_search reports no alternatives, so it must be 0");
-  BOOST_TEST(with([](request& what) { what.sampling.logprobs_mode = logprobs_mode::processed; }) ==
+  BOOST_TEST(with([](request& request) { request.sampling.logprobs_mode = logprobs_mode::processed; }) ==
              "logprobs_mode is processed; beam_search does not filter tokens, so it must be raw");
-  BOOST_TEST(with([](request& what) {
-               what.stop = {"a", "b"};
+  BOOST_TEST(with([](request& request) {
+               request.stop = {"a", "b"};
              }) == "stop has 2 texts; beam_search ends hypotheses by stop_token_ids alone");
-  BOOST_TEST(with([](request& what) { what.prompt_logprobs = 0; }) ==
+  BOOST_TEST(with([](request& request) { request.prompt_logprobs = 0; }) ==
              "prompt_logprobs is set; a strategy does not report them");
-  BOOST_TEST(with([](request& what) { what.echo = true; }) ==
+  BOOST_TEST(with([](request& request) { request.echo = true; }) ==
              "echo is set; the streams of a strategy do not begin with the prompt");
-  BOOST_TEST(with([](request& what) { what.prompt = token_ids{97}; }) ==
+  BOOST_TEST(with([](request& request) { request.prompt = token_ids{97}; }) ==
              "the prompt holds token 97; the vocabulary ends at 96");
 }
 
@@ -162,11 +162,11 @@ BOOST_AUTO_TEST_CASE(parameters_beyond_their_limits_are_refused_with_name_value_
 BOOST_AUTO_TEST_CASE(a_row_without_a_possible_token_fails_the_search_alone) {
   toy_engine toy(wide);
   net::io_context context;
-  auto what = asked();
-  what.sampling.processor = [](std::span<const token>, std::span<float> scores) {
+  auto request = asked();
+  request.sampling.processor = [](std::span<const token>, std::span<float> scores) {
     std::ranges::fill(scores, -std::numeric_limits<float>::infinity());
   };
-  auto reading = search(toy, std::move(what));
+  auto reading = search(toy, std::move(request));
   auto other = search(toy);
   reading.settle(toy);
   other.settle(toy);
@@ -177,11 +177,11 @@ BOOST_AUTO_TEST_CASE(a_row_without_a_possible_token_fails_the_search_alone) {
 
 BOOST_AUTO_TEST_CASE(a_processor_that_throws_fails_the_search_with_its_sentence) {
   toy_engine toy(wide);
-  auto what = asked();
-  what.sampling.processor = [](std::span<const token> history, std::span<float>) {
+  auto request = asked();
+  request.sampling.processor = [](std::span<const token> history, std::span<float>) {
     if (history.size() == prompt.size() + 3) throw std::runtime_error("no third token");
   };
-  auto reading = search(toy, std::move(what));
+  auto reading = search(toy, std::move(request));
   reading.settle(toy);
   BOOST_CHECK(reading.code(0) == error::callback_threw);
   BOOST_TEST(reading.stream(0).error().message() == "the logits processor threw: no third token");
@@ -199,9 +199,9 @@ BOOST_DATA_TEST_CASE(all_sequences_leave_at_once_when_the_handles_go, each_round
   reading.drop_all();
   toy.running.poll_one();
   BOOST_TEST(toy.running.stats().free_slots == wide.slots);
-  const int before = toy.control->tokens;
+  const int tokens = toy.control->tokens;
   reading.settle(toy);
-  BOOST_TEST(toy.control->tokens == before);
+  BOOST_TEST(toy.control->tokens == tokens);
   BOOST_TEST(toy.running.stats().sequences == 0);
 }
 
@@ -243,7 +243,7 @@ BOOST_DATA_TEST_CASE(an_engine_that_ends_fails_the_streams, each_round, rounds) 
 BOOST_DATA_TEST_CASE(a_step_that_fails_fails_the_streams, boost::unit_test::data::xrange(0, length), failing) {
   toy_engine toy(wide);
   int seen = 0;
-  toy.control->before = [&](const scheduler::step&) {
+  toy.control->on_step = [&](const scheduler::step&) {
     if (seen++ == failing) throw std::runtime_error("the bus is on fire");
   };
   auto reading = search(toy);
@@ -269,20 +269,20 @@ BOOST_DATA_TEST_CASE(a_search_that_has_begun_ends_well_while_the_engine_drains, 
 BOOST_AUTO_TEST_CASE(searches_are_read_and_dropped_on_another_thread_than_the_engines) {
   constexpr int searches = 12;
   toy_engine toy({.slots = 2 * width * searches, .max_batched_tokens = 64}, {});
-  std::vector<std::optional<stream_group>> all;
-  for (int i = 0; i < searches; ++i) all.push_back(toy.running.generate(asked(), cogen::beam_search(two_best)));
-  for (int i = 0; i < searches; i += 2) all[static_cast<std::size_t>(i)].reset();
+  std::vector<std::optional<stream_group>> streams;
+  for (int i = 0; i < searches; ++i) streams.push_back(toy.running.generate(asked(), cogen::beam_search(two_best)));
+  for (int i = 0; i < searches; i += 2) streams[static_cast<std::size_t>(i)].reset();
   for (int i = 1; i < searches; i += 2) {
-    const auto whole = (*all[static_cast<std::size_t>(i)])[0].async_complete(net::use_future).get();
+    const auto whole = (*streams[static_cast<std::size_t>(i)])[0].async_complete(net::use_future).get();
     BOOST_TEST(ids_of(whole.tokens) == toy_continuation(prompt, length), boost::test_tools::per_element());
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_deadline_ends_a_search_without_text) {
   toy_engine toy(wide);
-  auto what = asked();
-  what.finish_within = std::chrono::seconds(1);
-  auto reading = search(toy, std::move(what));
+  auto request = asked();
+  request.finish_within = std::chrono::seconds(1);
+  auto reading = search(toy, std::move(request));
   reading.go(toy, 5);
   toy.time->advance(std::chrono::seconds(2));
   reading.settle(toy);

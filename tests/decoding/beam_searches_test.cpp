@@ -42,8 +42,8 @@ early_stopping stopping_named(const boost::json::value* name) {
 }
 
 template <class T>
-T value_or(const boost::json::object& of, std::string_view name, T otherwise) {
-  const auto* found = of.if_contains(name);
+T value_or(const boost::json::object& object, std::string_view name, T otherwise) {
+  const auto* found = object.if_contains(name);
   return found ? found->to_number<T>() : otherwise;
 }
 
@@ -53,42 +53,42 @@ std::vector<token> tokens_of(const boost::json::value& ids) {
   return tokens;
 }
 
-recorded_search read_search(const boost::json::object& from) {
-  recorded_search made;
-  made.golden = from.at("golden").as_string();
-  made.params = {.num_beams = value_or(from, "num_beams", 0),
-                 .num_return_sequences = value_or(from, "num_return_sequences", 0),
-                 .length_penalty = value_or(from, "length_penalty", 1.0),
-                 .early_stopping = stopping_named(from.if_contains("early_stopping"))};
-  made.max_tokens = value_or(from, "max_new_tokens", 0);
-  made.sampling.repetition_penalty = value_or(from, "repetition_penalty", 1.0);
-  made.sampling.min_tokens = value_or(from, "min_new_tokens", 0);
-  made.end_tokens = tokens_of(from.at("eos_token_id"));
-  for (const auto& each : from.at("hypotheses").as_array()) {
+recorded_search read_search(const boost::json::object& object) {
+  recorded_search search;
+  search.golden = object.at("golden").as_string();
+  search.params = {.num_beams = value_or(object, "num_beams", 0),
+                   .num_return_sequences = value_or(object, "num_return_sequences", 0),
+                   .length_penalty = value_or(object, "length_penalty", 1.0),
+                   .early_stopping = stopping_named(object.if_contains("early_stopping"))};
+  search.max_tokens = value_or(object, "max_new_tokens", 0);
+  search.sampling.repetition_penalty = value_or(object, "repetition_penalty", 1.0);
+  search.sampling.min_tokens = value_or(object, "min_new_tokens", 0);
+  search.end_tokens = tokens_of(object.at("eos_token_id"));
+  for (const auto& each : object.at("hypotheses").as_array()) {
     auto tokens = tokens_of(each.at("ids"));
-    if (std::ranges::find(made.end_tokens, tokens.back()) != made.end_tokens.end()) tokens.pop_back();
-    made.found.push_back({std::move(tokens), each.at("score").to_number<float>()});
+    if (std::ranges::find(search.end_tokens, tokens.back()) != search.end_tokens.end()) tokens.pop_back();
+    search.found.push_back({std::move(tokens), each.at("score").to_number<float>()});
   }
-  return made;
+  return search;
 }
 
 std::vector<recorded_search> recorded_searches() {
   std::ifstream file(test_data() + "/decoding/beam_searches.json");
-  const auto all = boost::json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  const auto document = boost::json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
   std::vector<recorded_search> searches;
-  for (const auto& each : all.as_array()) searches.push_back(read_search(each.as_object()));
+  for (const auto& each : document.as_array()) searches.push_back(read_search(each.as_object()));
   return searches;
 }
 
-request request_of(const recorded_search& what) {
-  const auto prompt = golden::read_folder(test_data() + "/golden/" + what.golden).prompts.front();
-  request made{.prompt = token_ids(prompt.ids),
-               .max_tokens = what.max_tokens,
-               .sampling = what.sampling,
-               .stop_token_ids = what.end_tokens,
-               .ignore_eos = true};
-  if (!prompt.source.empty()) made.encoder_input = token_ids(prompt.source);
-  return made;
+request request_of(const recorded_search& search) {
+  const auto prompt = golden::read_folder(test_data() + "/golden/" + search.golden).prompts.front();
+  request result{.prompt = token_ids(prompt.ids),
+                 .max_tokens = search.max_tokens,
+                 .sampling = search.sampling,
+                 .stop_token_ids = search.end_tokens,
+                 .ignore_eos = true};
+  if (!prompt.source.empty()) result.encoder_input = token_ids(prompt.source);
+  return result;
 }
 
 struct answer {

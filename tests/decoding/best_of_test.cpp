@@ -33,44 +33,44 @@ struct sample {
 
 sample read(toy_engine& toy, token_stream stream) {
   net::io_context context;
-  sample made;
+  sample result;
   stream.async_complete(net::bind_executor(context, [&](error_code code, const completion& whole) {
     BOOST_TEST(!code, stream.error().message());
-    made.tokens = ids_of(whole.tokens);
-    for (const auto& each : whole.tokens) made.sum += each.logprob;
+    result.tokens = ids_of(whole.tokens);
+    for (const auto& each : whole.tokens) result.sum += each.logprob;
   }));
   toy.settle(context);
-  made.score = stream.score().value_or(0);
-  return made;
+  result.score = stream.score().value_or(0);
+  return result;
 }
 
 /// Those that the forks of one sequence sample, each by itself.
 std::vector<sample> samples(std::uint64_t seed) {
   toy_engine toy(wide);
-  std::vector<sample> all;
+  std::vector<sample> result;
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto root = toy.running.open();
     co_await root.async_forward({prompt.begin(), prompt.end() - 1});
     for (int i = 0; i < count; ++i) {
       auto fork = i + 1 < count ? root.fork() : std::move(root);
-      sample made;
+      sample draw;
       for (int k = 0; k < length; ++k) {
         const auto next = co_await fork.async_decode(k == 0 ? std::vector{prompt.back()} : std::vector<token>(),
                                                      asked(seed).sampling);
-        made.tokens.push_back(next.id);
-        made.sum += next.logprob;
+        draw.tokens.push_back(next.id);
+        draw.sum += next.logprob;
       }
-      all.push_back(made);
+      result.push_back(draw);
     }
   });
-  return all;
+  return result;
 }
 
 BOOST_DATA_TEST_CASE(the_sample_with_the_best_score_is_given, data::make({false, true}) * data::xrange(5), by_sum,
                      seed) {
   const auto score = by_sum ? best_of_score::sum_logprob : best_of_score::mean_logprob;
-  const auto all = samples(static_cast<std::uint64_t>(seed));
-  const auto best = std::ranges::max_element(all, {}, &sample::sum);
+  const auto candidates = samples(static_cast<std::uint64_t>(seed));
+  const auto best = std::ranges::max_element(candidates, {}, &sample::sum);
   toy_engine toy(wide);
   auto stream =
       toy.running.generate(asked(static_cast<std::uint64_t>(seed)), cogen::best_of({.n = count, .score = score}));
@@ -85,10 +85,10 @@ BOOST_DATA_TEST_CASE(the_sample_with_the_best_score_is_given, data::make({false,
 /// What best_of() gives, and how many tokens were run, if the first token after the prompt ends a sample.
 std::pair<sample, int> with_an_early_end(best_of_score score) {
   toy_engine toy(wide);
-  auto what = asked(1);
-  what.sampling.temperature = 1.5;
-  what.stop_token_ids = {toy_next(prompt)};
-  auto stream = toy.running.generate(std::move(what), cogen::best_of({.n = count, .score = score}));
+  auto request = asked(1);
+  request.sampling.temperature = 1.5;
+  request.stop_token_ids = {toy_next(prompt)};
+  auto stream = toy.running.generate(std::move(request), cogen::best_of({.n = count, .score = score}));
   auto found = read(toy, std::move(stream));
   return {found, toy.control->tokens};
 }
@@ -103,18 +103,18 @@ BOOST_AUTO_TEST_CASE(samples_that_can_no_longer_win_leave_the_batch) {
 BOOST_AUTO_TEST_CASE(what_it_does_not_do_is_refused_by_name) {
   const auto why_not = [](auto change) {
     toy_engine toy(wide);
-    auto what = asked(1);
-    change(what);
-    auto stream = toy.running.generate(std::move(what), cogen::best_of());
+    auto request = asked(1);
+    change(request);
+    auto stream = toy.running.generate(std::move(request), cogen::best_of());
     net::io_context context;
     toy.settle(context);
     return stream.error().message();
   };
-  BOOST_TEST(why_not([](request& what) { what.sampling.temperature = 0; }) ==
+  BOOST_TEST(why_not([](request& request) { request.sampling.temperature = 0; }) ==
              "temperature is 0; best_of samples, so it must be above 0");
-  BOOST_TEST(why_not([](request& what) { what.sampling.logprobs_mode = logprobs_mode::processed; }) ==
+  BOOST_TEST(why_not([](request& request) { request.sampling.logprobs_mode = logprobs_mode::processed; }) ==
              "logprobs_mode is processed; best_of ranks by the model's own distribution, so it must be raw");
-  BOOST_TEST(why_not([](request& what) { what.stop = {"a"}; }) ==
+  BOOST_TEST(why_not([](request& request) { request.stop = {"a"}; }) ==
              "stop has 1 texts; best_of ends samples by stop_token_ids alone");
   const auto refused = [](const best_of_params& params) {
     try {

@@ -30,7 +30,7 @@ struct named_strategy {
   std::variant<strategy (*)(), group_strategy (*)()> make;
   double temperature;
 
-  friend std::ostream& operator<<(std::ostream& out, const named_strategy& one) { return out << one.name; }
+  friend std::ostream& operator<<(std::ostream& out, const named_strategy& strategy) { return out << strategy.name; }
 };
 
 const named_strategy strategies[]{{"beams", searching, 0}, {"best of n", sampling, 1}, {"guidance", guiding, 0}};
@@ -47,49 +47,50 @@ struct trial {
 
 class history {
  public:
-  trial run(const named_strategy& each, long n) {
+  trial run(const named_strategy& strategy, long n) {
     failing_memory::refuse(n);
-    ask(each);
+    ask(strategy);
     for (int round = 0; round < 3 * length + 4; ++round) go();
     trial result{.met = failing_memory::relent()};
     for (int round = 0; round < 3; ++round) go();
-    for (auto& one : readers_) {
-      BOOST_TEST(one.books.received == one.books.begun, each.name << ", allocation " << n);
-      if (one.stream && !one.stream->error()) result.succeeded = one.books.count == length;
-      one.stream.reset();
+    for (auto& reader : readers_) {
+      BOOST_TEST(reader.books.received == reader.books.begun, strategy.name << ", allocation " << n);
+      if (reader.stream && !reader.stream->error()) result.succeeded = reader.books.count == length;
+      reader.stream.reset();
     }
     for (int round = 0; round < 3; ++round) go();
     if (!toy_.running.error()) {
-      BOOST_TEST(toy_.running.stats().sequences == 0, each.name << ", allocation " << n);
-      BOOST_TEST(toy_.running.stats().free_slots == 8, each.name << ", allocation " << n);
+      BOOST_TEST(toy_.running.stats().sequences == 0, strategy.name << ", allocation " << n);
+      BOOST_TEST(toy_.running.stats().free_slots == 8, strategy.name << ", allocation " << n);
     }
     return result;
   }
 
  private:
-  void ask(const named_strategy& each) {
+  void ask(const named_strategy& strategy) {
     std::vector<token_stream> streams;
     const auto add = [&](auto make) {
-      request what{
-          .prompt = token_ids(prompt), .max_tokens = length, .sampling = {.temperature = each.temperature, .seed = 3}};
-      auto begun = toy_.running.generate(std::move(what), make());
+      request wanted{.prompt = token_ids(prompt),
+                     .max_tokens = length,
+                     .sampling = {.temperature = strategy.temperature, .seed = 3}};
+      auto begun = toy_.running.generate(std::move(wanted), make());
       if constexpr (std::same_as<decltype(begun), stream_group>)
-        for (auto& one : begun) streams.push_back(std::move(one));
+        for (auto& each : begun) streams.push_back(std::move(each));
       else
         streams.push_back(std::move(begun));
     };
     try {
       streams.reserve(2);
-      std::visit(add, each.make);
+      std::visit(add, strategy.make);
     } catch (const std::bad_alloc&) {
     }
     for (std::size_t i = 0; i < streams.size(); ++i) {
-      auto& one = readers_[i];
-      one.stream.emplace(std::move(streams[i]));
-      start(one.books, [&] {
-        one.stream->async_complete(net::bind_executor(context_, [&one](error_code, const completion& whole) {
-          ++one.books.received;
-          one.books.read(whole.tokens);
+      auto& reader = readers_[i];
+      reader.stream.emplace(std::move(streams[i]));
+      start(reader.books, [&] {
+        reader.stream->async_complete(net::bind_executor(context_, [&reader](error_code, const completion& whole) {
+          ++reader.books.received;
+          reader.books.read(whole.tokens);
         }));
       });
     }
@@ -107,9 +108,9 @@ BOOST_DATA_TEST_CASE(any_allocation_may_fail_and_nothing_hangs_leaks_or_lies, bo
   BOOST_TEST(history().run(each, 1'000'000).succeeded);  // and what is made once in a process has been made
   long n = 0;
   for (trial last{.met = true}; last.met; ++n) {
-    const long before = failing_memory::blocks();
+    const long blocks = failing_memory::blocks();
     last = history().run(each, n);
-    BOOST_TEST(failing_memory::blocks() == before, each.name << ", allocation " << n);
+    BOOST_TEST(failing_memory::blocks() == blocks, each.name << ", allocation " << n);
   }
   BOOST_TEST(n > 100);
   BOOST_TEST_MESSAGE(n - 1 << " allocations of " << each.name << " failed in turn");

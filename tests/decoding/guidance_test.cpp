@@ -32,9 +32,9 @@ std::vector<token> read(toy_engine& toy, token_stream stream) {
   return ids;
 }
 
-std::vector<token> guided(request what, guidance_params params) {
+std::vector<token> guided(request request, guidance_params params) {
   toy_engine toy(wide);
-  auto found = read(toy, toy.running.generate(std::move(what), cogen::guidance(std::move(params))));
+  auto found = read(toy, toy.running.generate(std::move(request), cogen::guidance(std::move(params))));
   BOOST_TEST(toy.running.stats().free_slots == wide.slots);
   return found;
 }
@@ -48,16 +48,16 @@ std::vector<float> log_softmax(std::vector<float> row) {
 
 /// The greedy tokens, computed from the definition.
 std::vector<token> expected(float scale, std::vector<token> after, std::vector<token> away_from) {
-  std::vector<token> made;
+  std::vector<token> result;
   for (int i = 0; i < length; ++i) {
     auto row = log_softmax(toy_scores(after));
     const auto other = log_softmax(toy_scores(away_from));
     for (std::size_t k = 0; k < row.size(); ++k) row[k] = scale * (row[k] - other[k]) + other[k];
-    made.push_back(static_cast<token>(std::ranges::max_element(row) - row.begin()));
-    after.push_back(made.back());
-    away_from.push_back(made.back());
+    result.push_back(static_cast<token>(std::ranges::max_element(row) - row.begin()));
+    after.push_back(result.back());
+    away_from.push_back(result.back());
   }
-  return made;
+  return result;
 }
 
 BOOST_AUTO_TEST_CASE(each_token_is_the_best_of_the_guided_row) {
@@ -87,20 +87,20 @@ BOOST_AUTO_TEST_CASE(both_sides_run_in_one_batch) {
 BOOST_AUTO_TEST_CASE(it_runs_no_further_ahead_of_its_reader_than_the_request_allows) {
   for (const int most : {0, 1, 3}) {
     toy_engine toy(wide);
-    auto what = asked();
-    what.max_buffered_tokens = most;
-    auto stream = toy.running.generate(std::move(what), cogen::guidance({1.5, negative}));
+    auto request = asked();
+    request.max_buffered_tokens = most;
+    auto stream = toy.running.generate(std::move(request), cogen::guidance({1.5, negative}));
     net::io_context context;
     toy.settle(context);
     BOOST_TEST(stream.usage().generated_tokens == most);
     std::vector<token> read;
     while (read.size() < static_cast<std::size_t>(length)) {
-      const auto before = read.size();
+      const auto size = read.size();
       stream.async_next(net::bind_executor(context, [&](error_code, std::optional<piece> piece) {
         for (const auto& each : piece->tokens) read.push_back(each.id);
       }));
       toy.settle(context);
-      BOOST_REQUIRE(read.size() > before);
+      BOOST_REQUIRE(read.size() > size);
       BOOST_TEST(stream.usage().generated_tokens <= static_cast<int>(read.size()) + most);
     }
     BOOST_TEST(read == expected(1.5F, prompt, negative), boost::test_tools::per_element());
@@ -108,11 +108,11 @@ BOOST_AUTO_TEST_CASE(it_runs_no_further_ahead_of_its_reader_than_the_request_all
 }
 
 BOOST_AUTO_TEST_CASE(an_end_token_ends_it) {
-  auto what = asked();
+  auto request = asked();
   const auto whole = expected(1.5F, prompt, negative);
-  what.stop_token_ids = {whole[4]};
+  request.stop_token_ids = {whole[4]};
   const auto cut = std::ranges::find(whole, whole[4]) - whole.begin();
-  BOOST_TEST(guided(what, {1.5, negative}).size() == static_cast<std::size_t>(cut));
+  BOOST_TEST(guided(request, {1.5, negative}).size() == static_cast<std::size_t>(cut));
 }
 
 BOOST_AUTO_TEST_CASE(a_reader_that_leaves_frees_both_sides_at_once) {
@@ -130,9 +130,9 @@ BOOST_AUTO_TEST_CASE(a_reader_that_leaves_frees_both_sides_at_once) {
 BOOST_AUTO_TEST_CASE(an_engine_that_ends_while_a_reader_is_slow_fails_the_stream) {
   net::io_context context;
   toy_engine toy(wide);
-  auto what = asked();
-  what.max_buffered_tokens = 2;
-  auto stream = toy.running.generate(std::move(what), cogen::guidance({1.5, negative}));
+  auto request = asked();
+  request.max_buffered_tokens = 2;
+  auto stream = toy.running.generate(std::move(request), cogen::guidance({1.5, negative}));
   toy.settle(context);
   toy.running.stop();
   BOOST_CHECK(stream.error().code() == error::engine_stopped);

@@ -47,9 +47,9 @@ void check(const boost::json::object& recorded, const std::string& device) {
 
 BOOST_DATA_TEST_CASE(each_golden_is_continued_as_by_transformers, boost::unit_test::data::make(devices), device) {
   std::ifstream file(test_data() + "/decoding/guided.json");
-  const auto all = boost::json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
-  BOOST_TEST(all.as_array().size() == 24u);
-  for (const auto& each : all.as_array()) check(each.as_object(), device);
+  const auto document = boost::json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  BOOST_TEST(document.as_array().size() == 24u);
+  for (const auto& each : document.as_array()) check(each.as_object(), device);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

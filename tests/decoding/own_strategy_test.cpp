@@ -56,21 +56,21 @@ BOOST_AUTO_TEST_CASE(one_without_a_coroutine_is_refused) {
 
 BOOST_AUTO_TEST_CASE(what_strategies_do_not_take_fails_the_stream_at_once) {
   const auto why_not = [&](auto change) {
-    request what{.prompt = prompt, .max_tokens = 9};
-    change(what);
+    request wanted{.prompt = prompt, .max_tokens = 9};
+    change(wanted);
     const auto stream = toy.running.generate(
-        std::move(what), strategy{.run = [](strategy_input, strategy_output&) { return net::awaitable<void>(); }});
+        std::move(wanted), strategy{.run = [](strategy_input, strategy_output&) { return net::awaitable<void>(); }});
     BOOST_TEST(stream.ended());
     BOOST_CHECK(stream.error().code() == error::invalid_request);
     return stream.error().message();
   };
-  BOOST_TEST(why_not([](request& what) { what.max_tokens = 0; }) ==
+  BOOST_TEST(why_not([](request& wanted) { wanted.max_tokens = 0; }) ==
              "max_tokens is 0; strategies generate at least 1 token");
-  BOOST_TEST(why_not([](request& what) { what.response_format = json_object(); }) ==
+  BOOST_TEST(why_not([](request& wanted) { wanted.response_format = json_object(); }) ==
              "response_format is set; strategies take no format");
-  BOOST_TEST(why_not([](request& what) { what.reasoning_budget = 1; }) ==
+  BOOST_TEST(why_not([](request& wanted) { wanted.reasoning_budget = 1; }) ==
              "tool_choice or reasoning_budget is set; strategies take neither");
-  BOOST_TEST(why_not([](request& what) { what.allowed_token_ids = {1}; }) ==
+  BOOST_TEST(why_not([](request& wanted) { wanted.allowed_token_ids = {1}; }) ==
              "bad_words or allowed_token_ids is set; strategies take neither");
 }
 

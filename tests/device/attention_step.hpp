@@ -29,9 +29,9 @@ struct kept_tokens {
   int ring = 0;
   bool fp8 = false;
 
-  friend std::ostream& operator<<(std::ostream& to, const kept_tokens& kept) {
-    return to << (kept.fp8 ? "fp8, " : "") << "window " << kept.window << ", " << (kept.sinks ? "sinks" : "no sinks")
-              << ", ring " << kept.ring;
+  friend std::ostream& operator<<(std::ostream& out, const kept_tokens& kept) {
+    return out << (kept.fp8 ? "fp8, " : "") << "window " << kept.window << ", " << (kept.sinks ? "sinks" : "no sinks")
+               << ", ring " << kept.ring;
   }
 };
 
@@ -42,8 +42,8 @@ struct attention_heads {
   int dim = 64;
   int places = 700;
 
-  friend std::ostream& operator<<(std::ostream& to, const attention_heads& heads) {
-    return to << heads.queries << " heads over " << heads.keys << " of " << heads.dim;
+  friend std::ostream& operator<<(std::ostream& out, const attention_heads& heads) {
+    return out << heads.queries << " heads over " << heads.keys << " of " << heads.dim;
   }
 };
 
@@ -81,7 +81,9 @@ struct attention_step {
       rows.reach = std::max<std::int64_t>(rows.reach, lengths.back());
     }
     origins.push_back(0);
-    const auto sent = [](const std::vector<std::int32_t>& all) { return at::tensor(all, at::kInt).to(at::kCUDA); };
+    const auto sent = [](const std::vector<std::int32_t>& values) {
+      return at::tensor(values, at::kInt).to(at::kCUDA);
+    };
     rows.slots = sent(slots);
     rows.positions = sent(positions);
     rows.prompt_starts = sent(starts);

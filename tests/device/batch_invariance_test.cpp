@@ -14,7 +14,8 @@ namespace {
 namespace data = boost::unit_test::data;
 
 /// Steps of few tokens are recorded, or not.
-std::vector<float> logits_in(const company& how, const std::string& name, bool batch_invariant, bool recorded = true) {
+std::vector<float> logits_in(const company& setting, const std::string& name, bool batch_invariant,
+                             bool recorded = true) {
   const auto where = std::make_shared<plain_backend>();
   where->records = recorded;
   where->recorded_row = 4;
@@ -23,7 +24,7 @@ std::vector<float> logits_in(const company& how, const std::string& name, bool b
   auto options = tiny_engine(*model);
   options.kv.dtype.reset();
   options.batch_invariant = batch_invariant;
-  return logits_in(how, model, std::move(options));
+  return logits_in(setting, model, std::move(options));
 }
 
 // Rings; norms of heads; experts; recurrent layers of each kind; latent attention; streams; biases; an encoder.
@@ -36,7 +37,7 @@ BOOST_AUTO_TEST_SUITE(device_batch_invariance)
 
 BOOST_DATA_TEST_CASE(logits_are_the_same_bits_in_any_company, data::make(families), name) {
   const auto expected = logits_in(alone, name, true);
-  for (const auto& how : companies) BOOST_TEST(same_bits(logits_in(how, name, true), expected), how.name);
+  for (const auto& setting : companies) BOOST_TEST(same_bits(logits_in(setting, name, true), expected), setting.name);
 }
 
 BOOST_AUTO_TEST_CASE(recorded_steps_have_the_same_bits) {

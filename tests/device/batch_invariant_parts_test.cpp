@@ -43,7 +43,7 @@ struct refused_model {
   const char* part;
 };
 
-std::ostream& operator<<(std::ostream& out, const refused_model& of) { return out << of.name; }
+std::ostream& operator<<(std::ostream& out, const refused_model& refused) { return out << refused.name; }
 
 constexpr refused_model refused[] = {{"gpt2_published", "layer norms"},
                                      {"gemma_published", "norms with an offset or a bias"},

@@ -26,16 +26,16 @@ at::Tensor logits_of(const std::string& golden, at::ScalarType type, device_weig
   auto cache = model->make_cache(
       {.type = type == at::kFloat ? cache::scalar::f32 : cache::scalar::bf16, .slots = 2, .max_sequence_length = 64});
   workspace workspace(1);
-  std::vector<at::Tensor> all;
+  std::vector<at::Tensor> results;
   const auto read = [&](const std::vector<token>& tokens) {
     std::vector<int> outputs(tokens.size());
     for (std::size_t i = 0; i < tokens.size(); ++i) outputs[i] = static_cast<int>(i);
     const cache::step step({{.slot = 1, .count = static_cast<int>(tokens.size())}});
-    all.push_back(model->forward({.step = step, .tokens = tokens, .outputs = outputs}, cache, workspace).clone());
+    results.push_back(model->forward({.step = step, .tokens = tokens, .outputs = outputs}, cache, workspace).clone());
   };
   read(some_tokens(*model, 20, 1));
   for (const auto next : some_tokens(*model, 10, 2)) read({next});
-  return at::cat(all);
+  return at::cat(results);
 }
 
 /// How far logits are off, beside their size.

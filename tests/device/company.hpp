@@ -12,7 +12,7 @@ namespace cogen::test {
 struct company {
   const char* name;
   int at_once;     ///< tokens that are given at a time
-  int others;      ///< requests beside it
+  int requests;    ///< requests beside it
   bool suspended;  ///< it is swapped out after each piece
 };
 
@@ -22,7 +22,7 @@ inline constexpr company companies[] = {{"in pieces, beside others", 7, 3, false
                                         {"swapped out, beside others", 11, 2, true}};
 
 /// The logits after each of 50 tokens, in an engine of such options; they say whether it is batch-invariant.
-std::vector<float> logits_in(const company& how, const std::shared_ptr<const model>& model, engine_options options);
+std::vector<float> logits_in(const company& setting, const std::shared_ptr<const model>& model, engine_options options);
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b);
 

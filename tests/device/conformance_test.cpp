@@ -23,30 +23,32 @@ constexpr int longest = 310;
 
 std::vector<token> some(int count, unsigned seed) {
   std::mt19937 random(seed);
-  std::vector<token> all;
-  for (int i = 0; i < count; ++i) all.push_back(static_cast<token>(random() % 1000));
-  return all;
+  std::vector<token> tokens;
+  for (int i = 0; i < count; ++i) tokens.push_back(static_cast<token>(random() % 1000));
+  return tokens;
 }
 
 /// Appends `tokens` in steps of at most so many.
-void append(kept_slots& to, int slot, const std::vector<token>& tokens, int at_once = longest_step, bool each = false) {
+void append(kept_slots& slots, int slot, const std::vector<token>& tokens, int at_once = longest_step,
+            bool single_rows = false) {
   for (std::size_t begin = 0; begin < tokens.size();) {
     const auto end = std::min(tokens.size(), begin + static_cast<std::size_t>(at_once));
-    to.run({{slot,
-             {tokens.begin() + static_cast<std::ptrdiff_t>(begin), tokens.begin() + static_cast<std::ptrdiff_t>(end)}}},
-           each);
+    slots.run(
+        {{slot,
+          {tokens.begin() + static_cast<std::ptrdiff_t>(begin), tokens.begin() + static_cast<std::ptrdiff_t>(end)}}},
+        single_rows);
     begin = end;
   }
 }
 
 /// What a further token gets out of what the slot holds. It is forgotten again.
-at::Tensor seen_in(kept_slots& of, int slot) {
-  const int length = of.length(slot);
-  const auto parts = of.take_away(slot);
-  of.put_back(slot, length, parts);
-  const auto seen = of.run({{slot, {77}}});
-  of.truncate(slot, 0);
-  of.put_back(slot, length, parts);
+at::Tensor seen_in(kept_slots& slots, int slot) {
+  const int length = slots.length(slot);
+  const auto parts = slots.take_away(slot);
+  slots.put_back(slot, length, parts);
+  const auto seen = slots.run({{slot, {77}}});
+  slots.truncate(slot, 0);
+  slots.put_back(slot, length, parts);
   return seen;
 }
 
@@ -96,25 +98,25 @@ BOOST_DATA_TEST_CASE(tokens_that_are_rows_see_what_they_see_one_by_one, data::ma
 }
 
 BOOST_DATA_TEST_CASE(slots_share_a_step_and_nothing_else, data::make(device_kinds()), kind) {
-  kept_slots all(tested_backend(), kind, 4, longest);
+  kept_slots slots(tested_backend(), kind, 4, longest);
   std::vector<std::vector<token>> held(4);
   const auto feed = [&](const std::vector<std::pair<int, int>>& counts, unsigned seed) {
     std::vector<new_tokens> rows;
     for (const auto& [slot, count] : counts) {
       rows.push_back({slot, some(count, seed + static_cast<unsigned>(slot))});
-      auto& of = held[static_cast<std::size_t>(slot)];
-      of.insert(of.end(), rows.back().tokens.begin(), rows.back().tokens.end());
+      auto& tokens = held[static_cast<std::size_t>(slot)];
+      tokens.insert(tokens.end(), rows.back().tokens.begin(), rows.back().tokens.end());
     }
-    all.run(rows);
+    slots.run(rows);
   };
   for (unsigned turn = 0; turn < 6; ++turn) feed({{2, 1}, {0, 40}, {3, 33}}, 100 * turn);
   for (unsigned turn = 0; turn < 10 * repetitions(3); ++turn) feed({{3, 1}, {0, 1}, {1, 2}}, 1000 + 100 * turn);
   for (int slot = 0; slot < 4; ++slot)
-    BOOST_TEST(same(kind, seen_in(all, slot), seen_in_fresh(kind, held[static_cast<std::size_t>(slot)])),
+    BOOST_TEST(same(kind, seen_in(slots, slot), seen_in_fresh(kind, held[static_cast<std::size_t>(slot)])),
                "slot " << slot);
 }
 
-constexpr int most_held = 220;  // of a history: rings have come round
+constexpr int max_held = 220;  // of a history: rings have come round
 
 /// Appended to, cut, emptied, copied, taken away and put back at random.
 class history {
@@ -140,7 +142,7 @@ class history {
 
   void check() {
     for (int slot = 0; slot < 3; ++slot)
-      BOOST_TEST(same(kind_, seen_in(kept_, slot), seen_in_fresh(kind_, of(slot).tokens)),
+      BOOST_TEST(same(kind_, seen_in(kept_, slot), seen_in_fresh(kind_, content(slot).tokens)),
                  "slot " << slot << " of " << length(slot) << " tokens");
   }
 
@@ -151,45 +153,45 @@ class history {
   };
 
   int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
-  held& of(int slot) { return slots_[slot]; }
-  int length(int slot) { return static_cast<int>(of(slot).tokens.size()); }
+  held& content(int slot) { return slots_[slot]; }
+  int length(int slot) { return static_cast<int>(content(slot).tokens.size()); }
 
   void grow(int slot, int count) {
-    count = std::min(count, most_held - length(slot));
+    count = std::min(count, max_held - length(slot));
     if (count < 1) return;
     const auto tokens = some(count, random_());
     kept_.run({{slot, tokens}}, count <= 16 && below(2) == 0);
-    of(slot).tokens.insert(of(slot).tokens.end(), tokens.begin(), tokens.end());
-    of(slot).most = std::max(of(slot).most, length(slot));
+    content(slot).tokens.insert(content(slot).tokens.end(), tokens.begin(), tokens.end());
+    content(slot).most = std::max(content(slot).most, length(slot));
   }
 
   /// The one that has to be left, of those that are there.
-  int least(int slot) { return std::max(0, of(slot).most - rollback_of(kind_)); }
+  int least(int slot) { return std::max(0, content(slot).most - rollback_of(kind_)); }
 
   void cut(int slot) {
     if (least(slot) <= length(slot)) cut_to(slot, least(slot) + below(length(slot) - least(slot) + 1));
   }
 
-  void cut_to(int slot, int to) {
-    kept_.truncate(slot, to);
-    of(slot).tokens.resize(static_cast<std::size_t>(to));
-    if (to == 0) of(slot).most = 0;
+  void cut_to(int slot, int end) {
+    kept_.truncate(slot, end);
+    content(slot).tokens.resize(static_cast<std::size_t>(end));
+    if (end == 0) content(slot).most = 0;
   }
 
-  void copy(int from, int to) {
-    if (from == to || least(from) > length(from)) return;
-    const int end = least(from) + below(length(from) - least(from) + 1);
-    kept_.copy(from, to, end);
-    of(to) = of(from);
-    of(to).tokens.resize(static_cast<std::size_t>(end));
-    if (end == 0) of(to).most = 0;
+  void copy(int source, int target) {
+    if (source == target || least(source) > length(source)) return;
+    const int end = least(source) + below(length(source) - least(source) + 1);
+    kept_.copy(source, target, end);
+    content(target) = content(source);
+    content(target).tokens.resize(static_cast<std::size_t>(end));
+    if (end == 0) content(target).most = 0;
   }
 
   void leave_and_return(int slot) {
     const auto parts = kept_.take_away(slot);
     const int other = length((slot + 1) % 3) == 0 ? (slot + 1) % 3 : slot;
     kept_.put_back(other, length(slot), parts);
-    if (other != slot) std::swap(of(other), of(slot));
+    if (other != slot) std::swap(content(other), content(slot));
   }
 
   const device_kind& kind_;

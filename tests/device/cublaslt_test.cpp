@@ -42,10 +42,10 @@ BOOST_DATA_TEST_CASE(products_are_those_of_libtorch,
   const auto y = at::full({rows, 960}, NAN, like);
   BOOST_TEST(products.multiply({.x = x, .weights = weights, .bias = bias, .y = y}));
   BOOST_TEST(error_of(y, expected + bias) < 1e-2);
-  const auto before = at::randn({rows, 960}, like.dtype(at::kFloat)), sum = before.clone();
+  const auto base = at::randn({rows, 960}, like.dtype(at::kFloat)), sum = base.clone();
   for (int times = 1; times <= 2; ++times) {  // the first one is timed
     BOOST_TEST(products.multiply({.x = x, .weights = weights, .y = sum, .adds = true}));
-    BOOST_TEST(error_of(sum, before + times * expected) < 1e-2);
+    BOOST_TEST(error_of(sum, base + times * expected) < 1e-2);
   }
 }
 

@@ -17,45 +17,50 @@ namespace {
 /// CUDA streams, one of which starts a kernel that traps on request.
 class failing_backend final : public device::backend {
  public:
-  explicit failing_backend(std::shared_ptr<const device::backend> of) : of_(std::move(of)) {}
+  explicit failing_backend(std::shared_ptr<const device::backend> delegate) : delegate_(std::move(delegate)) {}
 
-  at::Device device() const override { return of_->device(); }
-  std::string description() const override { return of_->description(); }
+  at::Device device() const override { return delegate_->device(); }
+  std::string description() const override { return delegate_->description(); }
   std::unique_ptr<device::stream> make_stream() const override {
-    return std::make_unique<trapping>(of_->make_stream(), armed);
+    return std::make_unique<trapping>(delegate_->make_stream(), armed);
   }
-  std::unique_ptr<device::operators> make_operators() const override { return of_->make_operators(); }
-  at::Tensor make_host(std::int64_t bytes) const override { return of_->make_host(bytes); }
-  std::int64_t free_bytes() const override { return of_->free_bytes(); }
-  void allocate(const std::function<void()>& work) const override { of_->allocate(work); }
-  std::int64_t max_vocabulary() const override { return of_->max_vocabulary(); }
-  void synchronize() const override { of_->synchronize(); }
+  std::unique_ptr<device::operators> make_operators() const override { return delegate_->make_operators(); }
+  at::Tensor make_host(std::int64_t bytes) const override { return delegate_->make_host(bytes); }
+  std::int64_t free_bytes() const override { return delegate_->free_bytes(); }
+  void allocate(const std::function<void()>& work) const override { delegate_->allocate(work); }
+  std::int64_t max_vocabulary() const override { return delegate_->max_vocabulary(); }
+  void synchronize() const override { delegate_->synchronize(); }
 
   mutable std::atomic<bool> armed = false;
 
  private:
   class trapping final : public device::stream {
    public:
-    trapping(std::unique_ptr<device::stream> of, std::atomic<bool>& armed) : of_(std::move(of)), armed_(armed) {}
+    trapping(std::unique_ptr<device::stream> delegate, std::atomic<bool>& armed)
+        : delegate_(std::move(delegate)), armed_(armed) {}
 
     void run_on_stream(const std::function<void()>& work) override {
-      of_->run_on_stream([&] {
+      delegate_->run_on_stream([&] {
         if (armed_.exchange(false)) trap(at::cuda::getCurrentCUDAStream().stream());
         work();
       });
     }
-    std::unique_ptr<device::graph> record(const std::function<void()>& work) override { return of_->record(work); }
-    void then(std::function<void(std::exception_ptr)> done) override { of_->then(std::move(done)); }
-    void wait() override { of_->wait(); }
-    void after(stream& other) override { of_->after(*static_cast<trapping&>(other).of_); }
-    void copy_rows(const at::Tensor& to, const at::Tensor& from) override { of_->copy_rows(to, from); }
+    std::unique_ptr<device::graph> record(const std::function<void()>& work) override {
+      return delegate_->record(work);
+    }
+    void then(std::function<void(std::exception_ptr)> done) override { delegate_->then(std::move(done)); }
+    void wait() override { delegate_->wait(); }
+    void after(stream& other) override { delegate_->after(*static_cast<trapping&>(other).delegate_); }
+    void copy_rows(const at::Tensor& target, const at::Tensor& source) override {
+      delegate_->copy_rows(target, source);
+    }
 
    private:
-    std::unique_ptr<device::stream> of_;
+    std::unique_ptr<device::stream> delegate_;
     std::atomic<bool>& armed_;
   };
 
-  const std::shared_ptr<const device::backend> of_;
+  const std::shared_ptr<const device::backend> delegate_;
 };
 
 BOOST_AUTO_TEST_SUITE(cuda_faults, *boost::unit_test::disabled() * boost::unit_test::precondition(a_device()))

@@ -85,8 +85,8 @@ BOOST_AUTO_TEST_CASE(rows_are_copied_over_any_distance) {
   const auto bytes = at::TensorOptions(at::kCUDA).dtype(at::kByte);
   constexpr std::int64_t apart = (std::int64_t{1} << 32) + 16;
   for (const std::int64_t distance : {std::int64_t{16}, apart}) {
-    const auto all = at::empty({2 * distance}, bytes);
-    const auto rows = all.as_strided({3, 5}, {distance / 2, 1});
+    const auto memory = at::empty({2 * distance}, bytes);
+    const auto rows = memory.as_strided({3, 5}, {distance / 2, 1});
     rows.copy_(at::tensor({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, bytes).view({3, 5}));
     where->synchronize();
     const auto copied = where->make_host(15).view({3, 5});
@@ -97,54 +97,54 @@ BOOST_AUTO_TEST_CASE(rows_are_copied_over_any_distance) {
 }
 
 BOOST_AUTO_TEST_CASE(any_number_of_streams_are_different_and_used_again) {
-  const auto made = [] {
-    std::vector<std::unique_ptr<device::cuda_stream_handle>> all;
+  const auto make_streams = [] {
+    std::vector<std::unique_ptr<device::cuda_stream_handle>> handles;
     std::set<cudaStream_t> streams;
     for (int i = 0; i < 45; ++i) {
-      all.push_back(std::make_unique<device::cuda_stream_handle>(0));
-      streams.insert(all.back()->get().stream());
+      handles.push_back(std::make_unique<device::cuda_stream_handle>(0));
+      streams.insert(handles.back()->get().stream());
     }
     return streams;
   };
-  const auto first = made();
+  const auto first = make_streams();
   BOOST_TEST(first.size() == 45u);
-  BOOST_TEST((made() == first));
+  BOOST_TEST((make_streams() == first));
 }
 
 /// The logits after each of some tokens.
-at::Tensor read(const std::shared_ptr<const model>& of, const std::vector<token>& tokens) {
+at::Tensor read(const std::shared_ptr<const model>& model, const std::vector<token>& tokens) {
   engine_options options;
   options.batching.slots = 4;
   options.limits.max_sequence_length = 300;
-  engine running(of, options);
-  std::vector<float> all;
+  engine running(model, options);
+  std::vector<float> values;
   net::io_context context;
   net::co_spawn(
       context,
       [&]() -> net::awaitable<void> {
         auto sequence = running.open();
         const auto read = co_await sequence.async_forward(tokens, logits_of::all);
-        for (int row = 0; row < read.rows(); ++row) all.insert(all.end(), read[row].begin(), read[row].end());
+        for (int row = 0; row < read.rows(); ++row) values.insert(values.end(), read[row].begin(), read[row].end());
       },
       [](std::exception_ptr error) {
         if (error) std::rethrow_exception(error);
       });
   context.run();
-  return at::tensor(all, at::kFloat);
+  return at::tensor(values, at::kFloat);
 }
 
-at::Tensor read_alone(const std::shared_ptr<const model>& of) { return read(of, some_tokens(*of, 40, 5)); }
+at::Tensor read_alone(const std::shared_ptr<const model>& model) { return read(model, some_tokens(*model, 40, 5)); }
 
-bool is_near(const at::Tensor& one, const at::Tensor& other) {
-  return (one - other).norm().item<float>() < 1e-3F * other.norm().item<float>();
+bool is_near(const at::Tensor& tensor, const at::Tensor& other) {
+  return (tensor - other).norm().item<float>() < 1e-3F * other.norm().item<float>();
 }
 
 BOOST_AUTO_TEST_CASE(engines_that_are_made_at_once_say_what_one_says_alone) {
   const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
   const auto expected = read_alone(model);
-  std::vector<std::future<at::Tensor>> all;
-  for (int i = 0; i < 12; ++i) all.push_back(std::async(std::launch::async, [&] { return read_alone(model); }));
-  for (auto& each : all) BOOST_TEST(is_near(each.get(), expected));
+  std::vector<std::future<at::Tensor>> results;
+  for (int i = 0; i < 12; ++i) results.push_back(std::async(std::launch::async, [&] { return read_alone(model); }));
+  for (auto& each : results) BOOST_TEST(is_near(each.get(), expected));
 }
 
 /// Whose zeros are written late.

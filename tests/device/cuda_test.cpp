@@ -70,7 +70,7 @@ BOOST_DATA_TEST_CASE(attention_is_that_of_plain_tensors,
 
   gpu->rotate_and_append(numbers, step.shape, turn, step.rows, kept);
   plain.rotate_and_append(twins, step.shape, turn, step.rows, twin);
-  const auto queries = [](const at::Tensor& of) { return of.narrow(1, 0, 9 * 64); };
+  const auto queries = [](const at::Tensor& qkv) { return qkv.narrow(1, 0, 9 * 64); };
   BOOST_TEST(distance(queries(numbers.qkv), queries(twins.qkv)) < 1e-2);
   if (what.sinks) BOOST_TEST(distance(numbers.sink_q, twins.sink_q) < 1e-2);
   BOOST_TEST(distance(kept.keys, twin.keys) < (what.fp8 ? 3e-2 : 1e-2));  // a step of fp8 is a sixteenth
@@ -98,10 +98,10 @@ device::quantized_rows any_codes(weight_packing packing, std::int64_t rows, std:
     return device::quantize_in_fp8(at::randn({rows, columns}, like.dtype(at::kFloat)),
                                    c10::typeMetaToScalarType(like.dtype()));
   const int bits = kernels::form_of(packing).bits;
-  auto made = device::make_quantized_rows(packing, rows, columns, like);
-  made.codes.random_(bits == 8 ? -127 : 0, bits == 8 ? 128 : 1 << bits);
-  made.scales.normal_(0, 1.0 / (1 << (bits - 2)));
-  return made;
+  auto result = device::make_quantized_rows(packing, rows, columns, like);
+  result.codes.random_(bits == 8 ? -127 : 0, bits == 8 ? 128 : 1 << bits);
+  result.scales.normal_(0, 1.0 / (1 << (bits - 2)));
+  return result;
 }
 
 BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
@@ -109,12 +109,12 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
   const auto gpu = device::backend_named("cuda")->make_operators();
   device::reference_operators plain;
   const auto like = at::TensorOptions(at::kCUDA).dtype(type);
-  const auto compare = [&](const std::string& what, const at::Tensor& shape, auto run) {
+  const auto compare = [&](const std::string& name, const at::Tensor& shape, auto run) {
     const auto got = at::full_like(shape, NAN);
     const auto expected = at::full_like(shape, NAN);
     run(*gpu, got);
     run(static_cast<device::operators&>(plain), expected);
-    BOOST_TEST(distance(got, expected) < 1e-2, what);
+    BOOST_TEST(distance(got, expected) < 1e-2, name);
   };
   const auto x = at::randn({rows, 576}, like);
   const auto weights = at::randn({960, 576}, like);
@@ -122,29 +122,30 @@ BOOST_DATA_TEST_CASE(products_norms_and_gates_are_those_of_plain_tensors,
   const auto residual = at::randn({rows, 576}, like.dtype(at::kFloat));
   const auto wide = at::randn({rows, 960}, like.dtype(at::kFloat));
   const device::norm norm{at::randn({576}, like), 1e-5};
-  for (const auto& by : {device::projection{weights, {}}, device::projection{weights, bias}}) {
-    const std::string suffix = by.bias.defined() ? ", biased" : "";
+  for (const auto& layer : {device::projection{weights, {}}, device::projection{weights, bias}}) {
+    const std::string suffix = layer.bias.defined() ? ", biased" : "";
     compare("linear" + suffix, at::empty({rows, 960}, like),
-            [&](auto& on, const auto& y) { on.norm_linear(residual, norm, by, y); });
-    compare("scores" + suffix, wide, [&](auto& on, const auto& y) { on.norm_linear(residual, norm, by, y); });
+            [&](auto& ops, const auto& y) { ops.norm_linear(residual, norm, layer, y); });
+    compare("scores" + suffix, wide, [&](auto& ops, const auto& y) { ops.norm_linear(residual, norm, layer, y); });
     compare("gated" + suffix, at::empty({rows, 480}, like),
-            [&](auto& on, const auto& y) { on.norm_activated(residual, norm, by, {}, y); });
-    compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by, {}, y.copy_(wide)); });
+            [&](auto& ops, const auto& y) { ops.norm_activated(residual, norm, layer, {}, y); });
+    compare("added" + suffix, wide, [&](auto& ops, const auto& y) { ops.linear_add(x, layer, {}, y.copy_(wide)); });
   }
   for (const auto packing : packings) {
     const auto quantized = any_codes(packing, 960, 576, like);
     for (const auto& shift : {at::Tensor(), bias}) {
-      const auto by = [&](device::operators& on) {
-        const auto packed = on.pack(quantized);
+      const auto make_layer = [&](device::operators& ops) {
+        const auto packed = ops.pack(quantized);
         return device::projection{.weights = packed.codes, .bias = shift, .scales = packed.scales, .packing = packing};
       };
       const std::string suffix =
           ", packing " + std::to_string(static_cast<int>(packing)) + (shift.defined() ? ", biased" : "");
       compare("linear" + suffix, at::empty({rows, 960}, like),
-              [&](auto& on, const auto& y) { on.norm_linear(residual, norm, by(on), y); });
+              [&](auto& ops, const auto& y) { ops.norm_linear(residual, norm, make_layer(ops), y); });
       compare("gated" + suffix, at::empty({rows, 480}, like),
-              [&](auto& on, const auto& y) { on.norm_activated(residual, norm, by(on), {}, y); });
-      compare("added" + suffix, wide, [&](auto& on, const auto& y) { on.linear_add(x, by(on), {}, y.copy_(wide)); });
+              [&](auto& ops, const auto& y) { ops.norm_activated(residual, norm, make_layer(ops), {}, y); });
+      compare("added" + suffix, wide,
+              [&](auto& ops, const auto& y) { ops.linear_add(x, make_layer(ops), {}, y.copy_(wide)); });
     }
   }
 }
@@ -160,25 +161,25 @@ BOOST_DATA_TEST_CASE(embeddings_and_scores_are_those_of_plain_tensors,
   const auto last = at::arange(4, like.dtype(at::kInt)) + 100;
   const auto x = at::randn({rows, width}, like.dtype(at::kFloat));
   const device::norm norm{at::randn({width}, like), 1e-5};
-  const auto check = [&](const device::projection& own, const device::projection& other, const std::string& what) {
+  const auto check = [&](const device::projection& own, const device::projection& other, const std::string& name) {
     const auto got = at::full({rows, width}, NAN, x.options()), expected = at::full_like(got, NAN);
     gpu->embed({.table = own, .width = width}, some, last, got);
     plain.embed({.table = other, .width = width}, some, last, expected);
-    BOOST_TEST(distance(got, expected) < 1e-6, "embedding, " << what);
-    const auto scores = at::full({rows, vocabulary}, NAN, x.options()), all = at::full_like(scores, NAN);
+    BOOST_TEST(distance(got, expected) < 1e-6, "embedding, " << name);
+    const auto scores = at::full({rows, vocabulary}, NAN, x.options()), expected_scores = at::full_like(scores, NAN);
     gpu->score(x, norm, {.product = own}, scores);
-    plain.score(x, norm, {.product = other}, all);
-    BOOST_TEST(distance(scores, all) < 1e-2, "scores, " << what);
+    plain.score(x, norm, {.product = other}, expected_scores);
+    BOOST_TEST(distance(scores, expected_scores) < 1e-2, "scores, " << name);
   };
   const device::projection whole{at::randn({vocabulary, width}, like)};
   check(whole, whole, "whole");
   for (const auto packing : packings) {
     const auto codes = any_codes(packing, vocabulary, width, like);
-    const auto made = [&](device::operators& on) {
-      const auto packed = on.pack(codes);
+    const auto make_layer = [&](device::operators& ops) {
+      const auto packed = ops.pack(codes);
       return device::projection{.weights = packed.codes, .scales = packed.scales, .packing = packing};
     };
-    check(made(*gpu), made(plain), "packing " + std::to_string(static_cast<int>(packing)));
+    check(make_layer(*gpu), make_layer(plain), "packing " + std::to_string(static_cast<int>(packing)));
   }
 }
 
@@ -201,11 +202,11 @@ std::vector<std::vector<token>> answers(engine& running, const std::vector<reque
 }
 
 /// The logits after each token, fed all at once, and one by one.
-std::pair<logits, logits> read_twice(const std::shared_ptr<const model>& of, const std::vector<token>& tokens,
+std::pair<logits, logits> read_twice(const std::shared_ptr<const model>& model, const std::vector<token>& tokens,
                                      engine_options options = {}) {
   options.batching.slots = 4;
   options.limits.max_sequence_length = 300;
-  engine running(of, options);
+  engine running(model, options);
   std::pair<logits, logits> read;
   net::io_context context;
   net::co_spawn(
@@ -223,12 +224,12 @@ std::pair<logits, logits> read_twice(const std::shared_ptr<const model>& of, con
   return read;
 }
 
-void check_rows_near(const logits& received, const logits& expected, int rows, double most, const char* how = "") {
-  const auto row_of = [](const logits& all, int row) {
-    return at::tensor(std::vector<float>(all[row].begin(), all[row].end()), at::kFloat);
+void check_rows_near(const logits& received, const logits& expected, int rows, double most, const char* suffix = "") {
+  const auto row_of = [](const logits& values, int row) {
+    return at::tensor(std::vector<float>(values[row].begin(), values[row].end()), at::kFloat);
   };
   for (int row = 0; row < rows; ++row)
-    BOOST_TEST(distance(row_of(received, row), row_of(expected, row)) < most, "row " << row << how);
+    BOOST_TEST(distance(row_of(received, row), row_of(expected, row)) < most, "row " << row << suffix);
 }
 
 BOOST_DATA_TEST_CASE(logits_are_near_those_of_the_processor, data::make({0, 50}), window) {
@@ -276,12 +277,12 @@ BOOST_AUTO_TEST_CASE(many_requests_get_what_they_get_alone) {
   const auto model = seeded_model_on(device::backend_named("cuda"), at::kBFloat16);
   std::vector<request> asked;
   for (int i = 0; i < 23; ++i) {
-    auto how = i % 2 == 0 ? sampling_params{.temperature = 1.2, .top_p = 0.9, .repetition_penalty = 1.2, .seed = 7}
-                          : sampling_params{};
-    if (i % 7 == 3) how.logprobs = 1;
+    auto params = i % 2 == 0 ? sampling_params{.temperature = 1.2, .top_p = 0.9, .repetition_penalty = 1.2, .seed = 7}
+                             : sampling_params{};
+    if (i % 7 == 3) params.logprobs = 1;
     asked.push_back(request{.prompt = token_ids(some_tokens(*model, 5 + 5 * i, static_cast<unsigned>(i))),
                             .max_tokens = 60,
-                            .sampling = how,
+                            .sampling = params,
                             .ignore_eos = true});
   }
   engine_options options;
@@ -318,7 +319,8 @@ BOOST_DATA_TEST_CASE(logits_are_the_same_bits_in_any_company_where_that_is_asked
     options.kv.quantization->residual = 10;
   }
   const auto expected = logits_in(alone, model, options);
-  for (const auto& how : companies) BOOST_TEST(same_bits(logits_in(how, model, options), expected), how.name);
+  for (const auto& setting : companies)
+    BOOST_TEST(same_bits(logits_in(setting, model, options), expected), setting.name);
 }
 
 BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
@@ -333,12 +335,12 @@ BOOST_AUTO_TEST_CASE(preempted_sequences_go_on_to_the_same_tokens) {
     net::co_spawn(
         context,
         [&]() -> net::awaitable<void> {
-          std::vector<sequence> all;
-          for (int i = 0; i < parties; ++i) all.push_back(running.open());
+          std::vector<sequence> sequences;
+          for (int i = 0; i < parties; ++i) sequences.push_back(running.open());
           for (unsigned turn = 0; turn < 4; ++turn)
-            for (std::size_t i = 0; i < all.size(); ++i) {
+            for (std::size_t i = 0; i < sequences.size(); ++i) {
               const auto said = some_tokens(*model, 6 + static_cast<int>(i), 100 * static_cast<unsigned>(i) + turn);
-              received[i].push_back((co_await all[i].async_decode(said)).id);
+              received[i].push_back((co_await sequences[i].async_decode(said)).id);
             }
         },
         [](std::exception_ptr error) {

@@ -25,8 +25,8 @@ struct some_rows {
   std::vector<int> held;
   std::vector<int> counts;
 
-  friend std::ostream& operator<<(std::ostream& to, const some_rows& rows) {
-    return to << rows.counts.size() << " rows, the last of " << rows.counts.back() << " behind " << rows.held.back();
+  friend std::ostream& operator<<(std::ostream& out, const some_rows& rows) {
+    return out << rows.counts.size() << " rows, the last of " << rows.counts.back() << " behind " << rows.held.back();
   }
 };
 
@@ -72,9 +72,9 @@ BOOST_DATA_TEST_CASE(prompts_are_attended_to_as_by_flash_attention_and_plain_ten
   const auto like = at::TensorOptions(at::kCUDA).dtype(type);
   const int width = heads.queries * heads.dim;
   const device::qkv_rows numbers{at::randn({step.tokens, width + 2 * heads.keys * heads.dim}, like), {}};
-  const auto attended = [&](device::operators& on) {
+  const auto attended = [&](device::operators& ops) {
     const auto out = at::full({step.tokens, width}, NAN, like);
-    on.attend(numbers, step.shape, step.rows, step.memory.layer(1), out);
+    ops.attend(numbers, step.shape, step.rows, step.memory.layer(1), out);
     return out;
   };
   device::reference_operators plain;
@@ -96,11 +96,11 @@ BOOST_AUTO_TEST_CASE(slots_that_are_no_runs_of_pages_are_attended_to_by_flash_at
   const some_rows rows{{0}, {900}};
   attention_step step(rows.held, rows.counts, {}, at::kBFloat16, {32, 8, 128, 1000});
   const auto where = device::backend_named("cuda");
-  const auto on = where->make_operators();
+  const auto ops = where->make_operators();
   const auto like = at::TensorOptions(at::kCUDA).dtype(at::kBFloat16);
   const device::qkv_rows numbers{at::randn({step.tokens, 48 * 128}, like), {}};
   const auto out = at::full({step.tokens, 32 * 128}, NAN, like);
-  for (int i = 0; i < 3; ++i) on->attend(numbers, step.shape, step.rows, step.memory.layer(0), out);
+  for (int i = 0; i < 3; ++i) ops->attend(numbers, step.shape, step.rows, step.memory.layer(0), out);
   device::reference_operators plain;
   const auto expected = at::empty_like(out);
   plain.attend(numbers, step.shape, step.rows, step.memory.layer(0), expected);

@@ -33,8 +33,8 @@ struct heads_of {
   int keys;
   int dim;
 
-  friend std::ostream& operator<<(std::ostream& to, const heads_of& heads) {
-    return to << heads.queries << " heads over " << heads.keys << " of " << heads.dim;
+  friend std::ostream& operator<<(std::ostream& out, const heads_of& heads) {
+    return out << heads.queries << " heads over " << heads.keys << " of " << heads.dim;
   }
 };
 

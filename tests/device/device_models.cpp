@@ -29,9 +29,9 @@ class seeded_weights final : public device::tensor_weights {
 
   std::vector<float> numbers(const std::string& name, std::initializer_list<std::int64_t> shape) override {
     const auto count = std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
-    std::vector<float> all(static_cast<std::size_t>(count));
-    fill(name, 1, all);
-    return all;
+    std::vector<float> values(static_cast<std::size_t>(count));
+    fill(name, 1, values);
+    return values;
   }
 
   at::Tensor matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) override {
@@ -55,8 +55,8 @@ class seeded_weights final : public device::tensor_weights {
 
  private:
   device::projection packed(const device::quantized_rows& rows) const {
-    const auto made = form_.on->pack({rows.codes.to(like().device()), rows.scales.to(like()), rows.packing});
-    return {.weights = made.codes, .scales = made.scales, .packing = made.packing};
+    const auto result = form_.ops->pack({rows.codes.to(like().device()), rows.scales.to(like()), rows.packing});
+    return {.weights = result.codes, .scales = result.scales, .packing = result.packing};
   }
 
   kernels::weight_packing packing() const {
@@ -73,16 +73,16 @@ class seeded_weights final : public device::tensor_weights {
   static at::Tensor numbers(std::span<const weights::named_rows> parts, std::int64_t inputs) {
     std::int64_t rows = 0;
     for (const auto& part : parts) rows += part.rows;
-    const auto all = at::empty({rows, inputs}, at::kFloat);
+    const auto matrix = at::empty({rows, inputs}, at::kFloat);
     fill(parts.front().name, 1 / std::sqrt(static_cast<float>(inputs)),
-         {all.mutable_data_ptr<float>(), static_cast<std::size_t>(all.numel())});
-    return all.to(at::kBFloat16);
+         {matrix.mutable_data_ptr<float>(), static_cast<std::size_t>(matrix.numel())});
+    return matrix.to(at::kBFloat16);
   }
 
-  static void fill(const std::string& name, float deviation, std::span<float> all) {
+  static void fill(const std::string& name, float deviation, std::span<float> values) {
     std::mt19937 random(static_cast<unsigned>(std::hash<std::string>()(name)));
     std::normal_distribution<float> any(0, deviation);
-    for (auto& number : all) number = any(random);
+    for (auto& number : values) number = any(random);
   }
 
   const device::projection_form form_;
@@ -105,7 +105,7 @@ std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::backe
   config.rope.rotary_dim = 64;
   if (window > 0) config.sliding_window = window;
   const auto packer = where->make_operators();
-  seeded_weights weights(at::TensorOptions(where->device()).dtype(type), {.bits = bits, .on = packer.get()});
+  seeded_weights weights(at::TensorOptions(where->device()).dtype(type), {.bits = bits, .ops = packer.get()});
   const auto describe = models::family_named(window > 0 ? "mistral" : "llama");
   const auto spec = describe(load::config_fields::from_json("{}", "seeded"), config);
   nn::device_model on_device{where, nn::make_device_decoder(spec, config, weights)};
@@ -120,7 +120,7 @@ std::shared_ptr<const nn::device_network> golden_network_on(const device::backen
   const auto config = files.config();
   const auto packer = where.make_operators();
   device::stored_weights weights(files, at::TensorOptions(where.device()).dtype(type), {},
-                                 {.bits = bits, .on = packer.get()});
+                                 {.bits = bits, .ops = packer.get()});
   const auto whole = models::with_pooling(models::family_named(files.family())(files.fields(), config), files);
   weights.tensors().expect(whole);
   if (ranks) {

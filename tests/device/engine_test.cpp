@@ -99,15 +99,15 @@ BOOST_DATA_TEST_CASE(all_logits_are_those_of_the_processor, data::make(goldens),
   const auto tokens = some_tokens(*reference, 90, 5);
   drive(running, [&]() -> net::awaitable<void> {
     auto sequence = open(running, *model);
-    const auto all = co_await sequence.async_forward(tokens, logits_of::all);
-    BOOST_REQUIRE_EQUAL(all.rows(), 90);
+    const auto output = co_await sequence.async_forward(tokens, logits_of::all);
+    BOOST_REQUIRE_EQUAL(output.rows(), 90);
     for (const int row : {0, 15, 16, 70, 89}) {
       const auto expected =
           logits_after(*reference, tiny_engine(*reference), {tokens.begin(), tokens.begin() + row + 1});
       for (std::size_t i = 0; i < expected.size(); ++i)
-        BOOST_TEST(
-            std::abs(all[row][static_cast<int>(i)] - expected[i]) < 1e-3F,
-            "row " << row << ", token " << i << ": " << all[row][static_cast<int>(i)] << " instead of " << expected[i]);
+        BOOST_TEST(std::abs(output[row][static_cast<int>(i)] - expected[i]) < 1e-3F,
+                   "row " << row << ", token " << i << ": " << output[row][static_cast<int>(i)] << " instead of "
+                          << expected[i]);
     }
   });
 }
@@ -196,16 +196,16 @@ BOOST_DATA_TEST_CASE(sequences_fork_and_go_back, data::make({"llama_default", "b
 
 /// By turns some tokens are said to five sequences in two slots.
 net::awaitable<void> take_turns(engine& running, const model& reference) {
-  std::vector<sequence> all;
+  std::vector<sequence> sequences;
   std::vector<std::vector<token>> held(5);
-  for (std::size_t i = 0; i < held.size(); ++i) all.push_back(open(running, reference));
+  for (std::size_t i = 0; i < held.size(); ++i) sequences.push_back(open(running, reference));
   for (unsigned turn = 0; turn < 3; ++turn)
     for (unsigned i = 0; i < held.size(); ++i) {
       auto said = some_tokens(reference, 6 + static_cast<int>(i), 100 * i + turn);
       if (turn > 0) said.front() = 5;
       held[i].insert(held[i].end(), said.begin(), said.end());
       const auto expected = loop_by_hand(reference, tiny_engine(reference), held[i], 1).front();
-      const auto received = co_await all[i].async_decode(said);
+      const auto received = co_await sequences[i].async_decode(said);
       BOOST_TEST(received.id == expected);
       held[i].push_back(received.id);
     }
@@ -216,8 +216,8 @@ BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}) * data:
   const auto where = std::make_shared<plain_backend>();
   where->page = 4096;
   int copies = 0;
-  where->before = [&](std::string_view what) {
-    if (what == "copy" && failing > 0 && ++copies % failing == 0) throw std::runtime_error("the copy was lost");
+  where->hook = [&](std::string_view operation) {
+    if (operation == "copy" && failing > 0 && ++copies % failing == 0) throw std::runtime_error("the copy was lost");
   };
   const auto model = golden_model_on(where, name);
   auto options = small_engine(*model);
@@ -235,7 +235,7 @@ BOOST_DATA_TEST_CASE(preempted_sequences_go_on, data::make({0, 1, 2, 3}) * data:
 bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& model, const cogen::model& reference,
                    bool on_a_file, int failing) {
   int calls = 0;
-  where.before = {};
+  where.hook = {};
   auto options = small_engine(*model);
   options.batching.slots = 2;
   options.policies.idle_timeout = std::chrono::milliseconds(0);
@@ -248,8 +248,9 @@ bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& mod
   const session_path file;
   engine running(model, options);
   answer(running, {some_tokens(reference, 2, 1)}, 4, model.get());  // the memory of steps is made
-  where.before = [&](std::string_view what) {
-    if ((what == "copy" || what == "host memory") && ++calls == failing) throw std::runtime_error("it was lost");
+  where.hook = [&](std::string_view operation) {
+    if ((operation == "copy" || operation == "host memory") && ++calls == failing)
+      throw std::runtime_error("it was lost");
   };
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = open(running, reference);
@@ -268,7 +269,7 @@ bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& mod
   BOOST_TEST(!running.error());
   BOOST_TEST(running.stats().sequences == 0);
   BOOST_TEST(running.stats().swap_bytes == 0);
-  where.before = {};
+  where.hook = {};
   return calls >= failing;
 }
 
@@ -287,11 +288,11 @@ BOOST_AUTO_TEST_CASE(a_slot_takes_the_bytes_of_its_tokens_and_no_others) {
   const auto where = std::make_shared<plain_backend>();
   const std::vector<cache::kv_cache_spec> shapes(2, {.kv_heads = 1, .head_dim = 4});
   detail::device_slots slots(where, shapes, {.type = at::kFloat, .slots = 1, .max_sequence_length = 8}, 0);
-  cache::immediate_transfer by;
+  cache::immediate_transfer transfer;
   std::vector<std::byte> bytes(2 * 2 * 3 * 4 * sizeof(float));
   const auto copy_in = [&](std::size_t count) {
     bool done = false;
-    slots.copy_in(0, 3, std::span(bytes).first(count), 0, by, [&](std::exception_ptr error) { done = !error; });
+    slots.copy_in(0, 3, std::span(bytes).first(count), 0, transfer, [&](std::exception_ptr error) { done = !error; });
     return done;
   };
   BOOST_CHECK_THROW(copy_in(bytes.size() - 1), std::invalid_argument);
@@ -400,8 +401,8 @@ int count_failures(engine& running, const std::vector<token>& prompt, int reques
 BOOST_AUTO_TEST_CASE(a_lost_copy_of_an_offloaded_layer_fails_every_operation) {
   int copies = 0, failing = 0, died = 0;
   const auto where = std::make_shared<plain_backend>();
-  where->before = [&](std::string_view what) {
-    if (what == "copy" && ++copies == failing) throw std::runtime_error("the copy was lost");
+  where->hook = [&](std::string_view operation) {
+    if (operation == "copy" && ++copies == failing) throw std::runtime_error("the copy was lost");
   };
   const auto model = golden_model_on(where, "llama_default");
   auto options = small_engine(*model);
@@ -431,12 +432,12 @@ std::vector<float> output_of(const std::shared_ptr<const model>& model, const en
 
 /// By the length of what is expected.
 double distance(const std::vector<float>& received, const std::vector<float>& expected) {
-  double off = 0, all = 0;
+  double off = 0, total = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     off += std::pow(received[i] - expected[i], 2);
-    all += std::pow(expected[i], 2);
+    total += std::pow(expected[i], 2);
   }
-  return std::sqrt(off / all);
+  return std::sqrt(off / total);
 }
 
 /// Three bits of fraction: near, and not the same.
@@ -580,8 +581,8 @@ BOOST_AUTO_TEST_CASE(tokens_are_run_once_for_all_who_begin_with_them) {
 BOOST_AUTO_TEST_CASE(an_error_of_the_device_fails_every_operation) {
   int calls = 0, failing = 0;
   const auto where = std::make_shared<plain_backend>();
-  where->before = [&](std::string_view what) {
-    if (what != "copy" && ++calls == failing) throw std::runtime_error("the device is gone");
+  where->hook = [&](std::string_view operation) {
+    if (operation != "copy" && ++calls == failing) throw std::runtime_error("the device is gone");
   };
   const auto model = golden_model_on(where, "llama_default");
   const auto options = small_engine(*model);
@@ -631,9 +632,9 @@ BOOST_AUTO_TEST_CASE(an_engine_ends_after_the_callbacks_of_a_device_that_has_fai
         call();
       });
     };
-    where->before = [&](std::string_view what) {
-      if (what != "wait") return;
-      where->before = {};
+    where->hook = [&](std::string_view operation) {
+      if (operation != "wait") return;
+      where->hook = {};
       failed.set_value();
       throw std::runtime_error("the device is gone");
     };
@@ -659,9 +660,9 @@ BOOST_AUTO_TEST_CASE(steps_are_recorded_on_the_thread_that_runs_them) {
   auto options = small_engine(*model);
   options.external_stepping = false;
   std::set<std::thread::id> recorded, ran;
-  where->before = [&](std::string_view what) {
-    if (what == "record") recorded.insert(std::this_thread::get_id());
-    if (what == "then") ran.insert(std::this_thread::get_id());
+  where->hook = [&](std::string_view operation) {
+    if (operation == "record") recorded.insert(std::this_thread::get_id());
+    if (operation == "then") ran.insert(std::this_thread::get_id());
   };
   {
     engine running(model, options);
@@ -672,8 +673,8 @@ BOOST_AUTO_TEST_CASE(steps_are_recorded_on_the_thread_that_runs_them) {
     context.run();
   }
   BOOST_TEST((recorded == ran));
-  where->before = [](std::string_view what) {
-    if (what == "record") throw std::runtime_error("the device is gone");
+  where->hook = [](std::string_view operation) {
+    if (operation == "record") throw std::runtime_error("the device is gone");
   };
   BOOST_CHECK_EXCEPTION(engine(model, options), std::runtime_error,
                         [](const auto& error) { return error.what() == std::string("the device is gone"); });
@@ -684,7 +685,7 @@ BOOST_AUTO_TEST_CASE(a_stream_is_used_once_the_device_has_made_its_tensors) {
   const auto where = std::make_shared<plain_backend>();
   const auto model = golden_model_on(where, "llama_default");
   std::vector<std::string> calls;
-  where->before = [&](const char* what) { calls.emplace_back(what); };
+  where->hook = [&](const char* operation) { calls.emplace_back(operation); };
   const auto comes_before_use = [&] {
     const auto use = std::ranges::find_if(calls, [](const auto& call) { return call == "run" || call == "copy"; });
     BOOST_REQUIRE(use != calls.begin());
@@ -761,9 +762,9 @@ BOOST_AUTO_TEST_CASE(longer_steps_leave_less_for_the_caches) {
   options.batching.slots = 1 << 16;
   const auto room = [&] {
     const auto why = why_not(model, options);
-    const auto from = why.find("cpu has ");
-    BOOST_REQUIRE(from != std::string::npos);
-    return std::stoi(why.substr(from + 8));
+    const auto position = why.find("cpu has ");
+    BOOST_REQUIRE(position != std::string::npos);
+    return std::stoi(why.substr(position + 8));
   };
   where->free = std::int64_t{3} << 28;
   options.batching.max_batched_tokens = 1 << 10;

@@ -31,11 +31,11 @@ struct memory_kind {
   bool recurrent = false;
 };
 
-std::ostream& operator<<(std::ostream& out, const memory_kind& each) { return out << each.golden << ' ' << each.name; }
+std::ostream& operator<<(std::ostream& out, const memory_kind& kind) { return out << kind.golden << ' ' << kind.name; }
 
-cache::quantization with_small_residual(cache::quantization how) {
-  how.residual = 8;
-  return how;
+cache::quantization with_small_residual(cache::quantization scheme) {
+  scheme.residual = 8;
+  return scheme;
 }
 
 const std::vector<memory_kind> memory_kinds{
@@ -83,18 +83,18 @@ cache::cache cache_for(const model& model, const engine_options& options, int sl
 }
 
 rows rows_of(const at::Tensor& logits) {
-  rows all;
+  rows result;
   for (std::int64_t row = 0; row < logits.size(0); ++row) {
     const auto* values = logits.const_data_ptr<float>() + row * logits.size(1);
-    all.emplace_back(values, values + logits.size(1));
+    result.emplace_back(values, values + logits.size(1));
   }
-  return all;
+  return result;
 }
 
 rows rows_of(const logits& some) {
-  rows all;
-  for (int row = 0; row < some.rows(); ++row) all.emplace_back(some[row].begin(), some[row].end());
-  return all;
+  rows result;
+  for (int row = 0; row < some.rows(); ++row) result.emplace_back(some[row].begin(), some[row].end());
+  return result;
 }
 
 /// A loop in one slot, which asks for all logits of its tokens.
@@ -120,23 +120,23 @@ class hand_written_loop {
 
   rows read(std::span<const token> tokens) {
     const int count = static_cast<int>(tokens.size());
-    std::vector<int> all(tokens.size());
-    for (int i = 0; i < count; ++i) all[static_cast<std::size_t>(i)] = i;
+    std::vector<int> outputs(tokens.size());
+    for (int i = 0; i < count; ++i) outputs[static_cast<std::size_t>(i)] = i;
     const cache::step step({{.slot = slot_, .count = count}});
-    return rows_of(model_.forward({.step = step, .tokens = tokens, .outputs = all}, cache_, workspace_));
+    return rows_of(model_.forward({.step = step, .tokens = tokens, .outputs = outputs}, cache_, workspace_));
   }
 
   /// In forwards of at most `longest` tokens, as an engine cuts a prompt into steps, the first of which reads the
   /// encoder input, too: the bits of LibTorch's products depend on the number of rows.
   rows read(std::span<const token> tokens, int longest) {
-    rows all;
+    rows result;
     auto count = static_cast<std::size_t>(std::max(1, longest - cache_.encoder_length(slot_)));
     for (; !tokens.empty(); count = static_cast<std::size_t>(longest)) {
       count = std::min(count, tokens.size());
-      std::ranges::move(read(tokens.first(count)), std::back_inserter(all));
+      std::ranges::move(read(tokens.first(count)), std::back_inserter(result));
       tokens = tokens.subspan(count);
     }
-    return all;
+    return result;
   }
 
  private:
@@ -182,7 +182,7 @@ BOOST_DATA_TEST_CASE(a_loop_says_what_an_engine_says, data::make(memory_kinds), 
   loop.begin();
   std::vector<rows> said{loop.read(prompt, *options.batching.max_batched_tokens)};
   for (token next = 20; next < 26; ++next) said.push_back(loop.read(std::vector<token>{next}));
-  cache.fork({.slot = 1, .from = 0, .end = cache.length(0)});
+  cache.fork({.slot = 1, .source = 0, .end = cache.length(0)});
   said.push_back(fork.read(std::vector<token>{7, 8, 9}));
   said.push_back(loop.read(std::vector<token>{11}));
   BOOST_TEST(cache.can_truncate(0, 80) == !kind.recurrent);
@@ -228,7 +228,7 @@ BOOST_DATA_TEST_CASE(slots_return_to_their_snapshots, data::make(memory_kinds), 
   loop.read(some_tokens(*model, 40, 5));
   cache.take_snapshot(0);
   const auto first = loop.read(some_tokens(*model, 50, 6));
-  cache.fork({.slot = 1, .from = 0, .end = 40});
+  cache.fork({.slot = 1, .source = 0, .end = 40});
   BOOST_TEST((fork.read(some_tokens(*model, 50, 6)) == first));
   cache.truncate(0, 40);
   BOOST_TEST((loop.read(some_tokens(*model, 50, 6)) == first));
@@ -266,14 +266,14 @@ BOOST_AUTO_TEST_CASE(a_batch_has_the_logits_that_it_asks_for_in_its_order) {
 BOOST_AUTO_TEST_CASE(loops_over_two_caches_take_turns) {
   const auto model = golden_model("llama_default", "reference");
   const auto options = tiny_engine(*model);
-  auto one = cache_for(*model, options, 1), other = cache_for(*model, options, 3),
+  auto first = cache_for(*model, options, 1), other = cache_for(*model, options, 3),
        alone = cache_for(*model, options, 1);
   const auto say = [&](token next, cache::cache& cache) {
     return rows_of(model->forward({&next, 1}, cache).unsqueeze(0));
   };
   std::vector<rows> said, expected;
   for (token next = 0; next < 5; ++next) {
-    said.push_back(say(next, one));
+    said.push_back(say(next, first));
     say(40 + next, other);
   }
   for (token next = 0; next < 5; ++next) expected.push_back(say(next, alone));
@@ -375,8 +375,8 @@ BOOST_AUTO_TEST_CASE(what_a_cache_on_a_device_lacks_is_refused_by_name) {
 
 /// Makes the backend throw at the call after `count` others, and at `failures` calls in all.
 void fail_after(plain_backend& where, int count, int failures = 1) {
-  where.before = [count, failures](const char* what) mutable {
-    if (count-- <= 0 && failures-- > 0) throw std::runtime_error(std::string("no more: ") + what);
+  where.hook = [count, failures](const char* operation) mutable {
+    if (count-- <= 0 && failures-- > 0) throw std::runtime_error(std::string("no more: ") + operation);
   };
 }
 
@@ -391,7 +391,7 @@ int fail_at_each_call(plain_backend& where, int failures, const std::function<vo
     } catch (const std::runtime_error&) {
       failed = true;
     }
-    where.before = {};
+    where.hook = {};
     then(failed);
     if (!failed) return count;
   }
@@ -419,10 +419,10 @@ BOOST_DATA_TEST_CASE(a_failing_device_leaves_slots_as_they_were, data::make(memo
         if (!failed) return;
         BOOST_TEST(cache.length(0) == 50);
         fail_after(*where, 0);
-        BOOST_CHECK_THROW(cache.fork({.slot = 1, .from = 0, .end = 50}), std::runtime_error);
-        where->before = {};
+        BOOST_CHECK_THROW(cache.fork({.slot = 1, .source = 0, .end = 50}), std::runtime_error);
+        where->hook = {};
         BOOST_TEST(cache.length(1) == 0);
-        cache.fork({.slot = 1, .from = 0, .end = 50});
+        cache.fork({.slot = 1, .source = 0, .end = 50});
         BOOST_TEST((fork.read(more) == expected));
         cache.clear(1);
         BOOST_TEST((loop.read(more) == expected));

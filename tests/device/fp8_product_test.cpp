@@ -36,21 +36,21 @@ projection product_of(const quantized_rows& rows) {
   return {.weights = rows.codes, .scales = rows.scales, .packing = rows.packing};
 }
 
-at::Tensor product(const at::Tensor& x, const projection& by) {
-  reference_operators on;
-  auto y = at::empty({x.size(0), by.weights.size(0)});
-  static_cast<operators&>(on).norm_linear(x, {}, by, y);
+at::Tensor product(const at::Tensor& x, const projection& layer) {
+  reference_operators ops;
+  auto y = at::empty({x.size(0), layer.weights.size(0)});
+  static_cast<operators&>(ops).norm_linear(x, {}, layer, y);
   return y;
 }
 
 /// The number of 8 bits that is nearest, one by one.
 at::Tensor nearest(const at::Tensor& x) {
   const auto bytes = at::arange(256).to(at::kByte).view(at::kFloat8_e4m3fn).to(at::kFloat);
-  const auto all = bytes.index({bytes.isfinite()});
+  const auto values = bytes.index({bytes.isfinite()});
   const auto rounded = at::empty(x.sizes());
   for (std::int64_t row = 0; row < x.size(0); ++row)
-    for (std::int64_t at = 0; at < x.size(1); ++at)
-      rounded[row][at] = all[(all - x[row][at]).abs().argmin().item<std::int64_t>()];
+    for (std::int64_t column = 0; column < x.size(1); ++column)
+      rounded[row][column] = values[(values - x[row][column]).abs().argmin().item<std::int64_t>()];
   return rounded;
 }
 
@@ -58,12 +58,12 @@ BOOST_AUTO_TEST_SUITE(fp8_products)
 
 BOOST_AUTO_TEST_CASE(many_rows_of_whole_sixteens_are_rounded) {
   const auto rounds = [](std::int64_t rows, std::int64_t width, std::int64_t results, weight_packing packing) {
-    const projection by{.weights = at::empty({results, width}), .packing = packing};
-    return rounds_rows(at::empty({rows, width}), by);
+    const projection layer{.weights = at::empty({results, width}), .packing = packing};
+    return rounds_rows(at::empty({rows, width}), layer);
   };
   using enum weight_packing;
-  BOOST_TEST(rounds(most_unrounded_rows + 1, 32, 48, fp8));
-  BOOST_TEST(!rounds(most_unrounded_rows, 32, 48, fp8));
+  BOOST_TEST(rounds(max_unrounded_rows + 1, 32, 48, fp8));
+  BOOST_TEST(!rounds(max_unrounded_rows, 32, 48, fp8));
   BOOST_TEST(!rounds(100, 40, 48, fp8));
   BOOST_TEST(!rounds(100, 32, 40, fp8));
   BOOST_TEST(!rounds(100, 32, 48, int8));
@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(a_row_with_what_is_not_finite_has_no_finite_result) {
 BOOST_AUTO_TEST_CASE(products_multiply_rounded_rows_where_there_are_many) {
   const auto weights = quantize_in_fp8(at::randn({outputs, inputs}), at::kFloat);
   const auto numbers = weights.codes.to(at::kDouble) * weights.scales.unsqueeze(1);
-  const auto few = some_rows(most_unrounded_rows), many = some_rows(most_unrounded_rows + 1);
+  const auto few = some_rows(max_unrounded_rows), many = some_rows(max_unrounded_rows + 1);
   const auto exact = [&](const at::Tensor& rows) { return at::matmul(rows.to(at::kDouble), numbers.t()); };
   BOOST_TEST(distance(product(few, product_of(weights)), exact(few)) < 1e-6);
   BOOST_TEST(distance(product(many, product_of(weights)), exact(rounded_rows(many))) < 1e-6);
@@ -108,14 +108,14 @@ BOOST_AUTO_TEST_CASE(products_multiply_rounded_rows_where_there_are_many) {
 BOOST_AUTO_TEST_CASE(codes_and_scales_are_where_they_were_packed) {
   for (const auto type : {at::kBFloat16, at::kHalf, at::kFloat}) {
     const auto weights = quantize_in_fp8(at::randn({outputs, inputs}), type);
-    const auto by = product_of(packed(weights));
-    const auto [codes, scales, packing] = codes_of(by, inputs);
+    const auto layer = product_of(packed(weights));
+    const auto [codes, scales, packing] = codes_of(layer, inputs);
     BOOST_TEST(codes.view(at::kByte).equal(weights.codes.view(at::kByte)), type);
-    BOOST_TEST(codes.const_data_ptr() == by.weights.const_data_ptr());
+    BOOST_TEST(codes.const_data_ptr() == layer.weights.const_data_ptr());
     BOOST_TEST(codes.stride(1) == 1);
     BOOST_TEST(codes.stride(0) % 16 == 0);
     BOOST_TEST(scales.equal(weights.scales.to(at::kFloat)), type);
-    BOOST_TEST(scales.const_data_ptr() == by.scales.const_data_ptr());
+    BOOST_TEST(scales.const_data_ptr() == layer.scales.const_data_ptr());
     BOOST_TEST(scales.is_contiguous());
   }
 }
@@ -126,7 +126,7 @@ BOOST_AUTO_TEST_CASE(codes_multiplied_by_codes_give_what_they_stand_for) {
   const auto row = quantize_in_fp8(at::randn({1, inputs}), at::kFloat);
   const auto y = at::empty({1, 1}, at::kBFloat16);
   multiply_in_fp8(row, product_of(packed(weights)), y);
-  const auto numbers = [](const quantized_rows& of) { return of.codes.to(at::kDouble) * of.scales.unsqueeze(1); };
+  const auto numbers = [](const quantized_rows& rows) { return rows.codes.to(at::kDouble) * rows.scales.unsqueeze(1); };
   BOOST_TEST(distance(y, at::matmul(numbers(row), numbers(weights).t())) < 4e-3);
 }
 

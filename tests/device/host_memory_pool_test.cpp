@@ -23,7 +23,7 @@ namespace {
 struct counted_memory {
   detail::host_bytes allocate(std::size_t bytes) {
     ++calls;
-    if (before) before();
+    if (hook) hook();
     used += bytes;
     return {new std::byte[bytes], [this, bytes](std::byte* gone) {
               delete[] gone;
@@ -39,7 +39,7 @@ struct counted_memory {
 
   detail::host_memory_pool pool(std::int64_t limit) { return {allocator(), limit}; }
 
-  std::function<void()> before;
+  std::function<void()> hook;
   std::atomic<int> calls = 0;
   std::atomic<std::size_t> used = 0;
   std::mutex mutex;
@@ -133,7 +133,7 @@ void use(const detail::host_memory_pool& pool) {
   std::vector<detail::host_bytes> held;
   for (const std::size_t pages : {1, 2, 3, 2, 5, 1, 8, 4}) {
     held.push_back(pool.allocate(pages * page));
-    for (std::size_t at = 0; at < pages * page; at += page) held.back()[at] = std::byte(pages);
+    for (std::size_t offset = 0; offset < pages * page; offset += page) held.back()[offset] = std::byte(pages);
     if (held.size() == 3) held.erase(held.begin());
   }
 }
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(where_memory_is_refused_another_kind_is_used) {
   for (int failing = 1; refused; ++failing) {
     counted_memory memory;
     refused = false;
-    memory.before = [&] {
+    memory.hook = [&] {
       if (memory.calls != failing) return;
       refused = true;
       throw std::bad_alloc();
@@ -159,19 +159,19 @@ BOOST_AUTO_TEST_CASE(where_memory_is_refused_another_kind_is_used) {
 
 BOOST_AUTO_TEST_CASE(where_all_memory_is_refused_another_kind_is_used) {
   counted_memory memory;
-  memory.before = [] { throw std::bad_alloc(); };
+  memory.hook = [] { throw std::bad_alloc(); };
   const auto pool = memory.pool(6 * page);
   use(pool);
   BOOST_TEST(pool.size() == 0u);
   BOOST_TEST(!pool.take(page));
-  memory.before = {};
+  memory.hook = {};
   pool.allocate(page);
   BOOST_TEST(pool.take(page));
 }
 
 BOOST_AUTO_TEST_CASE(what_is_unused_is_freed_where_memory_is_refused) {
   counted_memory memory;
-  memory.before = [&] {
+  memory.hook = [&] {
     if (memory.used > page) throw std::bad_alloc();
   };
   const auto pool = memory.pool(1 << 20);
@@ -188,7 +188,7 @@ BOOST_AUTO_TEST_CASE(other_errors_are_thrown_and_change_nothing) {
   for (int failing = 1; failed; ++failing) {
     counted_memory memory;
     failed = false;
-    memory.before = [&] {
+    memory.hook = [&] {
       if (memory.calls == failing) throw std::runtime_error("the device is gone");
     };
     {
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(other_errors_are_thrown_and_change_nothing) {
         failed = true;
       }
       BOOST_TEST(pool.size() == memory.used);
-      memory.before = {};
+      memory.hook = {};
       use(pool);
     }
     BOOST_TEST(memory.used == 0u);
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_slow_allocation_keeps_nobody_waiting) {
   const auto pool = memory.pool(1 << 20);
   auto held = pool.allocate(page);
   std::promise<void> begun, ending;
-  memory.before = [&] {
+  memory.hook = [&] {
     begun.set_value();
     ending.get_future().wait();
   };

@@ -17,7 +17,7 @@ namespace {
 
 const device::attention_shape shape{.heads = 4, .kv_heads = 2, .head_dim = 64, .scale = 0.125F};
 constexpr int layer_count = 3;
-constexpr int most_positions = 1 << 10;
+constexpr int max_positions = 1 << 10;
 constexpr auto type = at::kBFloat16;
 
 const models::mamba_spec scan_spec{
@@ -68,16 +68,16 @@ cache::quantization with_residual(cache::quantization form) {
 }
 
 /// Query, keys and values of a token, or as many numbers that go into a scan.
-void write_numbers(token id, int position, int layer, float* to) {
+void write_numbers(token id, int position, int layer, float* target) {
   std::minstd_rand random(static_cast<unsigned>(id) * 7919U + static_cast<unsigned>(position) * 31U +
                           static_cast<unsigned>(layer));
   for (std::int64_t i = 0; i < (shape.heads + 2 * shape.kv_heads) * shape.head_dim; ++i)
-    to[i] = static_cast<float>(random() % 4001) / 1000 - 2;
+    target[i] = static_cast<float>(random() % 4001) / 1000 - 2;
 }
 
 /// Turns that leave everything as it is.
 device::rotation no_turns(at::Device device) {
-  auto near = at::zeros({most_positions, shape.head_dim}, at::kFloat);
+  auto near = at::zeros({max_positions, shape.head_dim}, at::kFloat);
   near.narrow(1, 0, shape.head_dim / 2).fill_(1);
   return {.near = near.to(device), .far = near.narrow(0, 0, 1).to(device)};
 }
@@ -87,7 +87,7 @@ device::rotation no_turns(at::Device device) {
 std::ostream& operator<<(std::ostream& out, const device_kind& kind) { return out << kind.name; }
 
 const std::vector<device_kind>& device_kinds() {
-  static const std::vector<device_kind> all{
+  static const std::vector<device_kind> kinds{
       {.name = "whole"},
       {.name = "window", .window = 50},
       {.name = "sinks", .sinks = cache::sink_window{.sinks = 4, .window = 50}},
@@ -105,7 +105,7 @@ const std::vector<device_kind>& device_kinds() {
       {.name = "fp8", .type = at::kFloat8_e4m3fn},
       {.name = "fp8 sinks", .sinks = cache::sink_window{.sinks = 4, .window = 50}, .type = at::kFloat8_e4m3fn},
       {.name = "fp8 far", .host = true, .type = at::kFloat8_e4m3fn}};
-  return all;
+  return kinds;
 }
 
 /// What a step is run with.
@@ -132,7 +132,7 @@ kept_slots::kept_slots(std::shared_ptr<const device::backend> where, const devic
 
 kept_slots::~kept_slots() = default;
 
-at::Tensor kept_slots::run(const std::vector<new_tokens>& rows, bool each) {
+at::Tensor kept_slots::run(const std::vector<new_tokens>& rows, bool single_rows) {
   std::vector<nn::token_row> written;
   std::vector<cache::step_row> step;
   for (const auto& row : rows) {
@@ -145,7 +145,7 @@ at::Tensor kept_slots::run(const std::vector<new_tokens>& rows, bool each) {
     for (const auto& row : advanced.rows()) memory_.reserve(row.slot, row.count);
     auto& [block, turn, scan, prefetcher] = *steps_;
     const std::int64_t tokens = advanced.tokens();
-    if (each && !memory_.has_states())
+    if (single_rows && !memory_.has_states())
       block.write_each(written, memory_, tokens);
     else
       block.write(written, memory_, {});
@@ -155,10 +155,10 @@ at::Tensor kept_slots::run(const std::vector<new_tokens>& rows, bool each) {
     std::vector<at::Tensor> outs;
     for (int layer = 0; layer < memory_.layers(); ++layer) {
       auto numbers = at::empty({tokens, (shape.heads + 2 * shape.kv_heads) * shape.head_dim}, at::kFloat);
-      float* to = numbers.mutable_data_ptr<float>();
+      float* target = numbers.mutable_data_ptr<float>();
       for (const auto& row : rows)
-        for (std::size_t i = 0; i < row.tokens.size(); ++i, to += numbers.size(1))
-          write_numbers(row.tokens[i], memory_.length(row.slot) + static_cast<int>(i), layer, to);
+        for (std::size_t i = 0; i < row.tokens.size(); ++i, target += numbers.size(1))
+          write_numbers(row.tokens[i], memory_.length(row.slot) + static_cast<int>(i), layer, target);
       const auto& kept = memory_.layer(layer);
       const device::qkv_rows qkv{numbers.to(like.device(), like.dtype()),
                                  at::empty({tokens, shape.heads * shape.head_dim}, like)};
@@ -180,8 +180,8 @@ at::Tensor kept_slots::run(const std::vector<new_tokens>& rows, bool each) {
   return result;
 }
 
-void kept_slots::copy(int from, int to, int end) {
-  queue_->run_on_stream([&] { memory_.copy(from, to, end); });
+void kept_slots::copy(int source, int target, int end) {
+  queue_->run_on_stream([&] { memory_.copy(source, target, end); });
   queue_->wait();
 }
 
@@ -197,9 +197,9 @@ std::vector<at::Tensor> kept_slots::take_away(int slot) {
 
 void kept_slots::put_back(int slot, int length, const std::vector<at::Tensor>& parts) {
   memory_.fill(slot, length);
-  const auto to = memory_.parts_of(slot, length);
+  const auto targets = memory_.parts_of(slot, length);
   queue_->run_on_stream([&] {
-    for (std::size_t part = 0; part < parts.size(); ++part) to[part].copy_(parts[part]);
+    for (std::size_t part = 0; part < parts.size(); ++part) targets[part].copy_(parts[part]);
   });
   queue_->wait();
 }

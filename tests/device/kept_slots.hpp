@@ -52,13 +52,13 @@ class kept_slots {
   ~kept_slots();
 
   /// One step. Rows of one token come before others. What each token's query gets out of each layer: [layers, tokens,
-  /// heads * head_dim] float32, on the host. Scans have as many channels. Written `each`, every token is a row of one
-  /// token, as in steps that replay a graph; not where there are states.
-  at::Tensor run(const std::vector<new_tokens>& rows, bool each = false);
+  /// heads * head_dim] float32, on the host. Scans have as many channels. Written in `single_rows`, every token is a
+  /// row of one token, as in steps that replay a graph; not where there are states.
+  at::Tensor run(const std::vector<new_tokens>& rows, bool single_rows = false);
 
   int length(int slot) const { return memory_.length(slot); }
   void truncate(int slot, int length) { memory_.truncate(slot, length); }
-  void copy(int from, int to, int end);
+  void copy(int source, int target, int end);
 
   /// All that the slot holds goes to the host, and it is empty.
   std::vector<at::Tensor> take_away(int slot);

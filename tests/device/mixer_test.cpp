@@ -22,11 +22,11 @@ namespace {
 /// Steps of one mixer over three slots.
 class mixer_steps {
  public:
-  explicit mixer_steps(const device::mixer& by)
-      : by_(by),
-        out_width_(std::visit([](const auto& one) { return one.spec.out_width(); }, by)),
+  explicit mixer_steps(const device::mixer& block)
+      : block_(block),
+        out_width_(std::visit([](const auto& part) { return part.spec.out_width(); }, block)),
         operators_(plain_backend().make_operators()) {
-    const auto numbers = std::visit([](const auto& one) { return one.spec.kv().state; }, by);
+    const auto numbers = std::visit([](const auto& part) { return part.spec.kv().state; }, block);
     layer_.states = at::full({3, numbers}, 7, at::kFloat);  // what an empty slot holds counts as zeros
   }
 
@@ -46,30 +46,31 @@ class mixer_steps {
     rows.slots = at::tensor(slots, at::kInt);
     rows.positions = at::tensor(positions, at::kInt);
     auto out = at::empty({numbers.in.size(0), out_width_}, at::kFloat);
-    operators_->mix(numbers, by_, rows, layer_, out);
+    operators_->mix(numbers, block_, rows, layer_, out);
     return out;
   }
 
   at::Tensor state(int slot) const { return layer_.states.select(0, slot); }
 
  private:
-  const device::mixer& by_;
+  const device::mixer& block_;
   const std::int64_t out_width_;
   const std::unique_ptr<device::operators> operators_;
   cache::device_layer layer_;
   std::vector<int> held_ = {0, 0, 0};
 };
 
-device::mixer_rows some_numbers(const device::mixer& by, std::int64_t tokens) {
+device::mixer_rows some_numbers(const device::mixer& block, std::int64_t tokens) {
   return std::visit(
-      [&](const auto& one) {
-        return device::mixer_rows{at::randn({tokens, one.spec.in_width()}), at::randn({tokens, one.spec.decisions()})};
+      [&](const auto& part) {
+        return device::mixer_rows{at::randn({tokens, part.spec.in_width()}),
+                                  at::randn({tokens, part.spec.decisions()})};
       },
-      by);
+      block);
 }
 
-device::mixer_rows part_of(const device::mixer_rows& all, std::int64_t first, std::int64_t count) {
-  return {all.in.narrow(0, first, count), all.decisions.narrow(0, first, count)};
+device::mixer_rows part_of(const device::mixer_rows& rows, std::int64_t first, std::int64_t count) {
+  return {rows.in.narrow(0, first, count), rows.decisions.narrow(0, first, count)};
 }
 
 bool same(const at::Tensor& a, const at::Tensor& b) { return at::allclose(a, b, 1e-5, 1e-5); }
@@ -77,13 +78,13 @@ bool same(const at::Tensor& a, const at::Tensor& b) { return at::allclose(a, b, 
 BOOST_AUTO_TEST_SUITE(mixers)
 
 BOOST_AUTO_TEST_CASE(any_cut_leaves_the_same) {
-  for (const auto& by : seeded_mixers(plain_backend())) {
-    const auto numbers = some_numbers(by, 23);
-    mixer_steps at_once(by);
+  for (const auto& block : seeded_mixers(plain_backend())) {
+    const auto numbers = some_numbers(block, 23);
+    mixer_steps at_once(block);
     const auto expected = at_once.run(numbers, {{1, 23}});
     BOOST_TEST(expected.isfinite().all().item<bool>());
     for (const int size : {1, 2, 5, 22}) {
-      mixer_steps cut(by);
+      mixer_steps cut(block);
       for (int first = 0; first < 23; first += size) {
         const int count = std::min(size, 23 - first);
         BOOST_TEST(same(cut.run(part_of(numbers, first, count), {{1, count}}), expected.narrow(0, first, count)));
@@ -94,14 +95,14 @@ BOOST_AUTO_TEST_CASE(any_cut_leaves_the_same) {
 }
 
 BOOST_AUTO_TEST_CASE(slots_share_a_step_and_nothing_else) {
-  for (const auto& by : seeded_mixers(plain_backend())) {
-    const auto numbers = some_numbers(by, 9);
-    mixer_steps together(by);
+  for (const auto& block : seeded_mixers(plain_backend())) {
+    const auto numbers = some_numbers(block, 9);
+    mixer_steps together(block);
     const auto out = together.run(numbers, {{2, 1}, {-1, 1}, {0, 7}});
     BOOST_TEST(out.select(0, 1).count_nonzero().item<std::int64_t>() == 0);
     BOOST_TEST(together.state(1).eq(7).all().item<bool>());
     for (const auto& [slot, first, count] : {std::tuple(2, 0, 1), {0, 2, 7}}) {
-      mixer_steps alone(by);
+      mixer_steps alone(block);
       BOOST_TEST(same(alone.run(part_of(numbers, first, count), {{slot, count}}), out.narrow(0, first, count)));
       BOOST_TEST(same(alone.state(slot), together.state(slot)));
     }

@@ -46,46 +46,49 @@ struct received {
   }
 };
 
-net::awaitable<void> generate(engine& running, request wanted, received& into) {
+net::awaitable<void> generate(engine& running, request wanted, received& output) {
   const auto alternatives = static_cast<std::size_t>(wanted.sampling.logprobs.value_or(0));
   const auto tokens = static_cast<std::size_t>(wanted.max_tokens.value());
   auto stream = running.generate(std::move(wanted));
   for (const auto& each : (co_await stream.async_complete()).tokens) {
-    into.tokens.push_back(each.id);
+    output.tokens.push_back(each.id);
     BOOST_TEST(each.top.size() == alternatives);
   }
-  BOOST_TEST(into.tokens.size() == tokens);
+  BOOST_TEST(output.tokens.size() == tokens);
   for (const auto& each : stream.prompt_logprobs()) {
-    into.numbers.push_back(each.logprob);
-    for (const auto& other : each.top) into.numbers.push_back(other.logprob);
+    output.numbers.push_back(each.logprob);
+    for (const auto& other : each.top) output.numbers.push_back(other.logprob);
   }
 }
 
-net::awaitable<void> read_last(engine& running, const model& model, received& into) {
+net::awaitable<void> read_last(engine& running, const model& model, received& output) {
   auto sequence = running.open();
-  for (unsigned i = 0; i < 10; ++i) into.add(co_await sequence.async_forward(some_tokens(model, 1 + i % 3, i)));
+  for (unsigned i = 0; i < 10; ++i) output.add(co_await sequence.async_forward(some_tokens(model, 1 + i % 3, i)));
 }
 
-net::awaitable<void> read_all(engine& running, const model& model, received& into) {
+net::awaitable<void> read_all(engine& running, const model& model, received& output) {
   auto sequence = running.open();
-  for (unsigned i = 0; i < 4; ++i) into.add(co_await sequence.async_forward(some_tokens(model, 30, i), logits_of::all));
+  for (unsigned i = 0; i < 4; ++i)
+    output.add(co_await sequence.async_forward(some_tokens(model, 30, i), logits_of::all));
 }
 
-net::awaitable<void> sample_with(engine& running, const model& model, sampling_params how, received& into) {
-  return generate(
-      running,
-      {.prompt = token_ids(some_tokens(model, 9, 3)), .max_tokens = 20, .sampling = std::move(how), .ignore_eos = true},
-      into);
+net::awaitable<void> sample_with(engine& running, const model& model, sampling_params params, received& output) {
+  return generate(running,
+                  {.prompt = token_ids(some_tokens(model, 9, 3)),
+                   .max_tokens = 20,
+                   .sampling = std::move(params),
+                   .ignore_eos = true},
+                  output);
 }
 
-net::awaitable<void> score(engine& running, const model& model, received& into) {
+net::awaitable<void> score(engine& running, const model& model, received& output) {
   return generate(running,
                   {.prompt = token_ids(some_tokens(model, 180, 4)),
                    .max_tokens = 3,
                    .sampling = {.temperature = 1.5, .seed = 4},
                    .ignore_eos = true,
                    .prompt_logprobs = 3},
-                  into);
+                  output);
 }
 
 /// What is wanted beside a request that samples as usual.
@@ -93,12 +96,12 @@ struct extra {
   std::string name;
   std::function<net::awaitable<void>(engine&, const model&, received&)> run;
 
-  friend std::ostream& operator<<(std::ostream& out, const extra& one) { return out << one.name; }
+  friend std::ostream& operator<<(std::ostream& out, const extra& item) { return out << item.name; }
 };
 
-extra sampled(std::string name, sampling_params how) {
-  return {std::move(name), [how](engine& running, const model& model, received& into) {
-            return sample_with(running, model, how, into);
+extra sampled(std::string name, sampling_params params) {
+  return {std::move(name), [params](engine& running, const model& model, received& output) {
+            return sample_with(running, model, params, output);
           }};
 }
 
@@ -156,13 +159,13 @@ BOOST_AUTO_TEST_SUITE(device_overlap)
 BOOST_DATA_TEST_CASE(the_engine_waits_for_no_step, data::make(extras), what) {
   const auto where = std::make_shared<plain_backend>();
   int waits = 0;
-  where->before = [&](std::string_view call) { waits += call == "wait"; };
+  where->hook = [&](std::string_view call) { waits += call == "wait"; };
   const auto model = golden_model_on(where, "llama_default");
   engine running(model, small_engine(*model));
   running.poll_one();
   waits = 0;
-  received into;
-  drive(running, [&] { return what.run(running, *model, into); });
+  received output;
+  drive(running, [&] { return what.run(running, *model, output); });
   BOOST_TEST(waits == 0);
 }
 
@@ -178,7 +181,7 @@ BOOST_DATA_TEST_CASE(steps_of_others_are_launched_before_the_last_one_has_ended,
   auto other =
       running.generate({.prompt = token_ids(some_tokens(*model, 5, 9)), .max_tokens = 200, .ignore_eos = true});
   other.async_complete(net::bind_executor(context, [](error_code, const completion&) {}));
-  received into;
+  received output;
   bool ended = false;
   int rounds = 0, overlapping = 0;
   const auto run_round = [&] {
@@ -194,7 +197,7 @@ BOOST_DATA_TEST_CASE(steps_of_others_are_launched_before_the_last_one_has_ended,
   };
   for (int i = 0; i < 4; ++i) run_round();  // until the other request decodes
   overlapping = rounds = 0;
-  net::co_spawn(context, what.run(running, *model, into), [&](std::exception_ptr error) {
+  net::co_spawn(context, what.run(running, *model, output), [&](std::exception_ptr error) {
     ended = true;
     if (error) std::rethrow_exception(error);
   });
@@ -261,7 +264,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_the_device_ends_them_all) {
     engine running(model, small_engine(*model));
     running.poll_one();
     int calls = 0, ended = 0, failed = 0;
-    where->before = [&](std::string_view) {
+    where->hook = [&](std::string_view) {
       if (++calls == failing) throw std::runtime_error("the device is gone");
     };
     net::io_context context;
@@ -272,7 +275,7 @@ BOOST_AUTO_TEST_CASE(an_error_of_the_device_ends_them_all) {
         failed += error != nullptr;
       });
     settle(running, context);
-    where->before = {};
+    where->hook = {};
     BOOST_TEST(ended == static_cast<int>(extras.size()));
     BOOST_TEST((failed > 0) == (calls >= failing));
     if (failed == 0) break;
@@ -284,32 +287,32 @@ BOOST_AUTO_TEST_CASE(an_error_of_the_device_ends_them_all) {
 /// Has no numbers where a token of a prompt is scored.
 class operators_without_scores final : public device::reference_operators {
  public:
-  explicit operators_without_scores(token of) : of_(of) {}
+  explicit operators_without_scores(token id) : id_(id) {}
 
-  void sample(const at::Tensor& logits, const device::step_sampling& how, const at::Tensor& last,
+  void sample(const at::Tensor& logits, const device::step_sampling& sampling, const at::Tensor& last,
               const device::step_samples& samples) override {
     for (std::int64_t row = 0; row < logits.size(0); ++row) {
       sampling_row described;
-      std::memcpy(&described, how.rows.const_data_ptr<std::uint8_t>() + row * std::int64_t{sizeof(described)},
+      std::memcpy(&described, sampling.rows.const_data_ptr<std::uint8_t>() + row * std::int64_t{sizeof(described)},
                   sizeof(described));
-      if (described.scored == of_) logits.select(0, row).fill_(std::numeric_limits<float>::quiet_NaN());
+      if (described.scored == id_) logits.select(0, row).fill_(std::numeric_limits<float>::quiet_NaN());
     }
-    reference_operators::sample(logits, how, last, samples);
+    reference_operators::sample(logits, sampling, last, samples);
   }
 
  private:
-  const token of_;
+  const token id_;
 };
 
 class backend_without_scores final : public plain_backend {
  public:
-  explicit backend_without_scores(token of) : of_(of) {}
+  explicit backend_without_scores(token id) : id_(id) {}
   std::unique_ptr<device::operators> make_operators() const override {
-    return std::make_unique<operators_without_scores>(of_);
+    return std::make_unique<operators_without_scores>(id_);
   }
 
  private:
-  const token of_;
+  const token id_;
 };
 
 BOOST_AUTO_TEST_CASE(a_token_that_cannot_be_scored_fails_its_request_alone) {

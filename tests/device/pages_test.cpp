@@ -35,9 +35,9 @@ std::int64_t blocks_of(std::int64_t tokens) { return (tokens * row_size + page_s
 struct paged_device {
   paged_device() {
     where->page = page_size;
-    where->before = [this](std::string_view what) {
-      if (what == "page") ++pages;
-      if (what != "page" && what != "map") return;
+    where->hook = [this](std::string_view operation) {
+      if (operation == "page") ++pages;
+      if (operation != "page" && operation != "map") return;
       if (const int call = ++calls; call >= first_refused && call <= last_refused) throw std::bad_alloc();
     };
   }
@@ -74,18 +74,18 @@ struct answers {
 
 answers ask(engine& running, const std::vector<std::vector<token>>& prompts, int count) {
   net::io_context context;
-  answers all{.tokens = std::vector<std::vector<token>>(prompts.size()),
-              .errors = std::vector<error_code>(prompts.size())};
+  answers result{.tokens = std::vector<std::vector<token>>(prompts.size()),
+                 .errors = std::vector<error_code>(prompts.size())};
   std::vector<token_stream> streams;
   for (std::size_t i = 0; i < prompts.size(); ++i) {
     streams.push_back(running.generate({.prompt = token_ids(prompts[i]), .max_tokens = count, .ignore_eos = true}));
-    streams[i].async_complete(net::bind_executor(context, [&all, i](error_code code, const completion& whole) {
-      all.errors[i] = code;
-      for (const auto& each : whole.tokens) all.tokens[i].push_back(each.id);
+    streams[i].async_complete(net::bind_executor(context, [&result, i](error_code code, const completion& whole) {
+      result.errors[i] = code;
+      for (const auto& each : whole.tokens) result.tokens[i].push_back(each.id);
     }));
   }
   settle(running, context);
-  return all;
+  return result;
 }
 
 BOOST_AUTO_TEST_SUITE(device_pages)
@@ -151,10 +151,10 @@ BOOST_AUTO_TEST_CASE(an_idle_engine_gives_memory_back) {
   engine running(std::move(parts), options);
   const std::vector<std::vector<token>> prompts{some_tokens(*device.host, 150, 3)};
   const auto pages_of_one = [&] {
-    const int before = device.pages;
+    const int previous = device.pages;
     const auto received = ask(running, prompts, 4);
     BOOST_TEST(received.tokens.front() == device.after(prompts.front(), 4), boost::test_tools::per_element());
-    return device.pages - before;
+    return device.pages - previous;
   };
   pages_of_one();
   BOOST_TEST(pages_of_one() == 0);  // the slot has them still

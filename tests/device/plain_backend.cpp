@@ -16,7 +16,7 @@ class repeated_work final : public device::graph {
   repeated_work(const plain_backend& where, std::function<void()> work) : where_(where), work_(std::move(work)) {}
 
   void replay() override {
-    if (where_.before) where_.before("replay");
+    if (where_.hook) where_.hook("replay");
     work_();
   }
 
@@ -63,18 +63,18 @@ class plain_stream final : public device::stream {
   }
 
   /// Fails when it is done, not when it is begun.
-  void copy_rows(const at::Tensor& to, const at::Tensor& from) override {
+  void copy_rows(const at::Tensor& target, const at::Tensor& source) override {
     try {
       tell("copy");
-      to.copy_(from);
+      target.copy_(source);
     } catch (...) {
       lost_ = std::current_exception();
     }
   }
 
  private:
-  void tell(const char* what) const {
-    if (where_.before) where_.before(what);
+  void tell(const char* operation) const {
+    if (where_.hook) where_.hook(operation);
   }
 
   const plain_backend& where_;
@@ -100,8 +100,8 @@ class plain_pages final : public cache::virtual_memory {
   void unmap(std::int64_t first, std::int64_t count) noexcept override { pages_->unmap(first, count); }
 
  private:
-  void tell(const char* what) const {
-    if (where_.before) where_.before(what);
+  void tell(const char* operation) const {
+    if (where_.hook) where_.hook(operation);
   }
 
   const plain_backend& where_;
@@ -111,17 +111,17 @@ class plain_pages final : public cache::virtual_memory {
 }  // namespace
 
 std::unique_ptr<cache::virtual_memory> plain_backend::reserve(std::int64_t bytes, std::int64_t) const {
-  if (before) before("reserve");
+  if (hook) hook("reserve");
   return std::make_unique<plain_pages>(*this, bytes);
 }
 
 std::unique_ptr<device::stream> plain_backend::make_stream() const {
-  if (before) before("stream");
+  if (hook) hook("stream");
   return std::make_unique<plain_stream>(*this);
 }
 
 std::unique_ptr<device::operators> plain_backend::make_operators() const {
-  if (before) before("operators");
+  if (hook) hook("operators");
   return std::make_unique<device::reference_operators>();
 }
 
@@ -130,22 +130,22 @@ std::unique_ptr<device::operators> plain_backend::make_batch_invariant_operators
 }
 
 at::Tensor plain_backend::make_host(std::int64_t bytes) const {
-  if (before) before("host memory");
+  if (hook) hook("host memory");
   return at::empty({bytes}, at::kByte);
 }
 
 std::int64_t plain_backend::free_bytes() const {
-  if (before) before("free bytes");
+  if (hook) hook("free bytes");
   return free;
 }
 
 void plain_backend::allocate(const std::function<void()>& work) const {
-  if (before) before("allocate");
+  if (hook) hook("allocate");
   work();
 }
 
 void plain_backend::synchronize() const {
-  if (before) before("synchronize");
+  if (hook) hook("synchronize");
 }
 
 }  // namespace cogen::test

@@ -25,7 +25,7 @@ class plain_backend : public device::backend {
   void synchronize() const override;
 
   /// Called before everything that a device could fail at, with its name; throws in its place.
-  std::function<void(const char* what)> before = {};
+  std::function<void(const char* operation)> hook = {};
 
   /// Is given the callbacks of then(), and calls each once, on any thread; without it they are called at once.
   std::function<void(std::function<void()> call)> later = {};
@@ -33,7 +33,7 @@ class plain_backend : public device::backend {
   std::int64_t free = std::int64_t{1} << 30;  ///< free_bytes(), always
   std::int64_t vocabulary = 1 << 30;          ///< max_vocabulary()
 
-  /// page_bytes(), a multiple of the system's. With pages, a thread of the cache's own calls `before`, too.
+  /// page_bytes(), a multiple of the system's. With pages, a thread of the cache's own calls `hook`, too.
   std::int64_t page = 0;
 
   /// Graphs: a replay runs the work itself.

@@ -89,11 +89,11 @@ BOOST_AUTO_TEST_CASE(a_bucket_has_room_for_its_prompts) {
 }
 
 BOOST_AUTO_TEST_CASE(there_are_few_buckets) {
-  std::set<device::prompt_bucket> all;
+  std::set<device::prompt_bucket> buckets;
   for (int prompts = 1; prompts <= 16; ++prompts)
     for (int longest = 2; longest <= 2048; ++longest)
-      for (int reach = longest; reach <= 16384; reach += 251) all.insert(bucket_of(prompts, longest, reach));
-  BOOST_TEST(all.size() <= 27u);
+      for (int reach = longest; reach <= 16384; reach += 251) buckets.insert(bucket_of(prompts, longest, reach));
+  BOOST_TEST(buckets.size() <= 27u);
 }
 
 BOOST_AUTO_TEST_CASE(tables_of_very_many_pages_are_not_made) {

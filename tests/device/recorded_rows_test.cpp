@@ -29,7 +29,7 @@ struct replaying_engine {
   replaying_engine(const std::string& name, engine_options (*change)(engine_options) = nullptr) {
     where->page = 4096;
     where->recorded_row = 16;
-    where->before = [this](std::string_view what) { replays += what == "replay" ? 1 : 0; };
+    where->hook = [this](std::string_view operation) { replays += operation == "replay" ? 1 : 0; };
     auto options = tiny_engine(*model_on(name));
     options.kv.dtype.reset();
     options.batching.max_batched_tokens = 64;
@@ -55,21 +55,21 @@ void check_near(std::span<const float> found, std::span<const float> expected) {
 
 /// How many steps of the calls replayed a graph.
 int replays_of_pieces(const std::string& name, const std::vector<int>& pieces) {
-  replaying_engine of(name);
+  replaying_engine setup(name);
   const auto reference = golden_model(name);
   int count = 0;
-  drive(*of.running, [&]() -> net::awaitable<void> {
-    auto sequence = open(*of.running, *of.model);
+  drive(*setup.running, [&]() -> net::awaitable<void> {
+    auto sequence = open(*setup.running, *setup.model);
     std::vector<token> held;
     for (const int piece : pieces) {
       const auto next = some_tokens(*reference, piece, static_cast<unsigned>(held.size()) + 1);
       held.insert(held.end(), next.begin(), next.end());
-      const int before = of.replays;
-      const auto all = co_await sequence.async_forward(next, logits_of::all);
-      count += of.replays - before;
-      BOOST_REQUIRE_EQUAL(all.rows(), piece);
+      const int previous = setup.replays;
+      const auto output = co_await sequence.async_forward(next, logits_of::all);
+      count += setup.replays - previous;
+      BOOST_REQUIRE_EQUAL(output.rows(), piece);
       for (const int row : {0, piece / 2, piece - 1})
-        check_near(all[row],
+        check_near(output[row],
                    logits_after(*reference, tiny_engine(*reference), {held.begin(), held.end() - piece + row + 1}));
     }
   });
@@ -115,8 +115,8 @@ class half_right final : public drafter {
   using drafter::draft;
   std::vector<token> draft(std::span<const token> history, int most) override {
     std::vector<token> drafts;
-    for (auto at = history.size(); most > 0 && at < whole_.size(); --most, ++at)
-      drafts.push_back(at % 5 == 0 ? 0 : whole_[at]);
+    for (auto position = history.size(); most > 0 && position < whole_.size(); --most, ++position)
+      drafts.push_back(position % 5 == 0 ? 0 : whole_[position]);
     return drafts;
   }
 
@@ -126,7 +126,7 @@ class half_right final : public drafter {
 
 // Samples of a row with drafts stand beside those of rows without.
 BOOST_AUTO_TEST_CASE(drafts_are_sampled_by_replayed_steps) {
-  replaying_engine of("llama_default");
+  replaying_engine setup("llama_default");
   const auto reference = golden_model("llama_default");
   const auto options = tiny_engine(*reference);
   std::vector<token> prompts[2] = {some_tokens(*reference, 9, 1), some_tokens(*reference, 7, 2)};
@@ -139,17 +139,18 @@ BOOST_AUTO_TEST_CASE(drafts_are_sampled_by_replayed_steps) {
   for (int i = 0; i < 2; ++i) {
     request wanted{.prompt = token_ids(prompts[i]), .max_tokens = 60, .ignore_eos = true};
     if (i == 0) wanted.speculative.drafter = std::make_shared<half_right>(whole);
-    streams.push_back(of.running->generate(std::move(wanted)));
-    streams.back().async_complete(net::bind_executor(context, [&received, i](error_code code, const completion& all) {
-      BOOST_TEST(!code);
-      for (const auto& each : all.tokens) received[i].push_back(each.id);
-    }));
+    streams.push_back(setup.running->generate(std::move(wanted)));
+    streams.back().async_complete(
+        net::bind_executor(context, [&received, i](error_code code, const completion& result) {
+          BOOST_TEST(!code);
+          for (const auto& each : result.tokens) received[i].push_back(each.id);
+        }));
   }
-  settle(*of.running, context);
+  settle(*setup.running, context);
   BOOST_TEST(received[0] == expected[0], boost::test_tools::per_element());
   BOOST_TEST(received[1] == expected[1], boost::test_tools::per_element());
-  BOOST_TEST(of.running->stats().accepted_draft_tokens > 20U);
-  BOOST_TEST(of.replays >= 60);
+  BOOST_TEST(setup.running->stats().accepted_draft_tokens > 20U);
+  BOOST_TEST(setup.replays >= 60);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

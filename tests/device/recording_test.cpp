@@ -32,28 +32,28 @@ namespace {
 
 // LibTorch has these without numbers in Python only.
 
-at::Tensor index_select(const at::Tensor& of, std::int64_t dimension, const at::Tensor& which) {
-  auto sizes = of.sizes().vec();
-  sizes[static_cast<std::size_t>(at::maybe_wrap_dim(dimension, of.dim()))] = which.numel();
-  return at::empty(sizes, of.options());
+at::Tensor index_select(const at::Tensor& input, std::int64_t dimension, const at::Tensor& which) {
+  auto sizes = input.sizes().vec();
+  sizes[static_cast<std::size_t>(at::maybe_wrap_dim(dimension, input.dim()))] = which.numel();
+  return at::empty(sizes, input.options());
 }
 
-at::Tensor where(const at::Tensor& condition, const at::Tensor& one, const at::Tensor& other) {
-  return at::empty(at::infer_size(condition.sizes(), at::infer_size(one.sizes(), other.sizes())), one.options());
+at::Tensor where(const at::Tensor& condition, const at::Tensor& input, const at::Tensor& other) {
+  return at::empty(at::infer_size(condition.sizes(), at::infer_size(input.sizes(), other.sizes())), input.options());
 }
 
-at::Tensor floor_divide(const at::Tensor& one, const at::Tensor& other) {
-  return at::empty(at::infer_size(one.sizes(), other.sizes()), one.options());
+at::Tensor floor_divide(const at::Tensor& input, const at::Tensor& other) {
+  return at::empty(at::infer_size(input.sizes(), other.sizes()), input.options());
 }
 
-at::Tensor abs(const at::Tensor& of) { return at::empty_like(of); }
+at::Tensor abs(const at::Tensor& input) { return at::empty_like(input); }
 
-at::Tensor relu(const at::Tensor& of) { return at::clamp_min(of, 0); }
+at::Tensor relu(const at::Tensor& input) { return at::clamp_min(input, 0); }
 
-at::Tensor grouped_mm(const at::Tensor& x, const at::Tensor& by, const std::optional<at::Tensor>& ends,
+at::Tensor grouped_mm(const at::Tensor& x, const at::Tensor& weights, const std::optional<at::Tensor>& ends,
                       const std::optional<at::Tensor>&, std::optional<at::ScalarType>) {
   if (!ends || !ends->is_meta()) throw std::invalid_argument("the groups' ends are not on the device");
-  return at::empty({x.size(0), by.size(2)}, x.options());
+  return at::empty({x.size(0), weights.size(2)}, x.options());
 }
 
 template <class Kernel>
@@ -142,24 +142,24 @@ class noted_operators final : public operators_without_numbers {
  public:
   std::vector<std::string> calls;
 
-  void norm_linear(const device::norm_input& x, const device::norm& before, const device::projection& by,
+  void norm_linear(const device::norm_input& x, const device::norm& pre_norm, const device::projection& layer,
                    const at::Tensor& y) override {
     note(x.weighted.defined() ? "norm_linear, begun" : "norm_linear",
-         [&] { operators_without_numbers::norm_linear(x, before, by, y); });
+         [&] { operators_without_numbers::norm_linear(x, pre_norm, layer, y); });
   }
-  void norm_activated(const device::norm_input& x, const device::norm& before, const device::projection& by,
-                      const parts::activation& how, const at::Tensor& y) override {
+  void norm_activated(const device::norm_input& x, const device::norm& pre_norm, const device::projection& layer,
+                      const parts::activation& function, const at::Tensor& y) override {
     note(x.weighted.defined() ? "norm_activated, begun" : "norm_activated",
-         [&] { operators_without_numbers::norm_activated(x, before, by, how, y); });
+         [&] { operators_without_numbers::norm_activated(x, pre_norm, layer, function, y); });
   }
-  bool linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how,
-                  const device::norm_input& into) override {
+  bool linear_add(const at::Tensor& y, const device::projection& layer, const device::residual& residual,
+                  const device::norm_input& next) override {
     bool begun = false;
-    note("linear_add", [&] { begun = operators_without_numbers::linear_add(y, by, how, into); });
+    note("linear_add", [&] { begun = operators_without_numbers::linear_add(y, layer, residual, next); });
     return begun;
   }
-  void add_rows(const at::Tensor& rows, const device::residual& how, const at::Tensor& x) override {
-    note("add_rows", [&] { operators_without_numbers::add_rows(rows, how, x); });
+  void add_rows(const at::Tensor& rows, const device::residual& residual, const at::Tensor& x) override {
+    note("add_rows", [&] { operators_without_numbers::add_rows(rows, residual, x); });
   }
   void rotate_and_append(const device::qkv_rows& numbers, const device::attention_shape& shape,
                          const device::rotation& turn, const device::step_rows& rows,
@@ -170,9 +170,9 @@ class noted_operators final : public operators_without_numbers {
               const cache::device_layer& layer, const at::Tensor& out) override {
     note("attend", [&] { operators_without_numbers::attend(numbers, shape, rows, layer, out); });
   }
-  void score(const at::Tensor& x, const device::norm& before, const device::head& by,
+  void score(const at::Tensor& x, const device::norm& pre_norm, const device::head& lm_head,
              const at::Tensor& logits) override {
-    note("score", [&] { operators_without_numbers::score(x, before, by, logits); });
+    note("score", [&] { operators_without_numbers::score(x, pre_norm, lm_head, logits); });
   }
 
  private:
@@ -187,19 +187,19 @@ class noted_operators final : public operators_without_numbers {
 };
 
 /// Why what a device_runner records cannot run with these operators; empty if it can.
-std::string why_not(const golden_network& of, const cache::device_options& options,
+std::string why_not(const golden_network& model, const cache::device_options& options,
                     const std::shared_ptr<device::operators>& operators = backend_without_numbers().make_operators()) {
   constexpr std::int64_t rows = 3;
   const backend_without_numbers where;
   const auto on_device = at::TensorOptions(where.device());
-  const cache::device_cache memory(of.network->kv_cache_specs(), options);
+  const cache::device_cache memory(model.network->kv_cache_specs(), options);
   const nn::step_block step(where, rows);
   const auto last = at::zeros({options.slots}, on_device.dtype(at::kInt));
-  const auto logits = at::empty({rows, of.vocabulary}, on_device.dtype(at::kFloat));
-  const auto scratch = of.network->make_scratch(rows, nn::has_sinks(memory));
+  const auto logits = at::empty({rows, model.vocabulary}, on_device.dtype(at::kFloat));
+  const auto scratch = model.network->make_scratch(rows, nn::has_sinks(memory));
   try {
-    const auto hidden = of.network->forward(*operators, step.single_rows(rows), last, {}, {memory}, scratch);
-    of.network->score(*operators, hidden, logits);
+    const auto hidden = model.network->forward(*operators, step.single_rows(rows), last, {}, {memory}, scratch);
+    model.network->score(*operators, hidden, logits);
   } catch (const std::exception& error) {
     return error.what();
   }
@@ -221,14 +221,14 @@ BOOST_AUTO_TEST_CASE(single_tokens_of_any_model_run_without_numbers) {
   int checked = 0;
   for (const auto& entry : std::filesystem::directory_iterator(test_data() + "/golden")) {
     if (!std::filesystem::exists(entry.path() / "golden.json")) continue;
-    const golden_network of(entry.path().filename());
-    if (!of.network->generates()) continue;
+    const golden_network model(entry.path().filename());
+    if (!model.network->generates()) continue;
     const cache::device_options options{.device = at::kMeta,
-                                        .type = of.network->type(),
+                                        .type = model.network->type(),
                                         .slots = 4,
                                         .max_sequence_length = 96,
                                         .max_encoder_length = 32};
-    const auto why = why_not(of, options);
+    const auto why = why_not(model, options);
     BOOST_TEST(why == "", entry.path().filename() << ": " << why);
     for (const int rank : {0, 1}) {
       const auto ranks = std::make_shared<counted_collectives>(parallel::place{rank, 2});
@@ -246,11 +246,11 @@ BOOST_AUTO_TEST_CASE(single_tokens_of_any_model_run_without_numbers) {
 BOOST_AUTO_TEST_CASE(what_ranks_do_is_recorded_with_a_step) {
   for (const auto* golden : {"llama_default", "mixtral_published", "gpt_neox_published", "gpt_oss_published"}) {
     const auto ranks = std::make_shared<counted_collectives>(parallel::place{1, 2});
-    const golden_network of(golden, ranks);
+    const golden_network model(golden, ranks);
     const cache::device_options options{
-        .device = at::kMeta, .type = of.network->type(), .slots = 4, .max_sequence_length = 96};
-    BOOST_TEST(why_not(of, options) == "");
-    BOOST_TEST(ranks->sums == 1 + 2 * static_cast<int>(of.network->kv_cache_specs().size()), golden);
+        .device = at::kMeta, .type = model.network->type(), .slots = 4, .max_sequence_length = 96};
+    BOOST_TEST(why_not(model, options) == "");
+    BOOST_TEST(ranks->sums == 1 + 2 * static_cast<int>(model.network->kv_cache_specs().size()), golden);
     BOOST_TEST(ranks->gathered == 2);
   }
 }
@@ -261,12 +261,13 @@ BOOST_AUTO_TEST_CASE(a_layer_is_six_operators) {
   const std::vector<std::string> layer{"norm_linear, begun", "rotate_and_append",     "attend",
                                        "linear_add",         "norm_activated, begun", "linear_add"};
   for (const auto* golden : {"llama_default", "mistral_window", "qwen2_published", "llama_bfloat16"}) {
-    const golden_network of(golden);
+    const golden_network model(golden);
     const auto noted = std::make_shared<noted_operators>();
-    BOOST_TEST(why_not(of, {.device = at::kMeta, .type = of.network->type(), .slots = 4, .max_sequence_length = 96},
+    BOOST_TEST(why_not(model,
+                       {.device = at::kMeta, .type = model.network->type(), .slots = 4, .max_sequence_length = 96},
                        noted) == "");
     std::vector<std::string> expected;
-    for (std::size_t i = 0; i < of.network->kv_cache_specs().size(); ++i)
+    for (std::size_t i = 0; i < model.network->kv_cache_specs().size(); ++i)
       expected.insert(expected.end(), layer.begin(), layer.end());
     expected.front() = "norm_linear";
     expected.emplace_back("score");
@@ -275,16 +276,16 @@ BOOST_AUTO_TEST_CASE(a_layer_is_six_operators) {
 }
 
 BOOST_AUTO_TEST_CASE(so_do_those_in_rings_and_behind_sinks) {
-  const golden_network of("llama_default");
+  const golden_network model("llama_default");
   for (const auto& sinks : {cache::sink_window{.sinks = 0, .window = 20}, {.sinks = 4, .window = 20}})
     for (const int ring : {0, 64})
       for (const auto type : {at::kFloat, at::kFloat8_e4m3fn})
-        BOOST_TEST(why_not(of, {.device = at::kMeta,
-                                .type = type,
-                                .slots = 4,
-                                .max_sequence_length = 96,
-                                .sinks = sinks,
-                                .ring = ring}) == "");
+        BOOST_TEST(why_not(model, {.device = at::kMeta,
+                                   .type = type,
+                                   .slots = 4,
+                                   .max_sequence_length = 96,
+                                   .sinks = sinks,
+                                   .ring = ring}) == "");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

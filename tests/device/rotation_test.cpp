@@ -15,12 +15,12 @@ BOOST_AUTO_TEST_SUITE(device_rotation)
 /// What the position turns pair `pair` by, made of two turns as devices make it.
 std::pair<double, double> turned(const device::rotation& turn, std::int64_t position, std::int64_t pair) {
   const auto pairs = turn.near.size(1) / 2;
-  const auto at = [&](const at::Tensor& table, std::int64_t row) {
+  const auto lookup = [&](const at::Tensor& table, std::int64_t row) {
     const float* angles = table.const_data_ptr<float>() + row * 2 * pairs + pair;
     return std::pair<double, double>{angles[0], angles[pairs]};
   };
-  const auto [cosine, sine] = at(turn.near, position % turn.near.size(0));
-  const auto [far_cosine, far_sine] = at(turn.far, position / turn.near.size(0));
+  const auto [cosine, sine] = lookup(turn.near, position % turn.near.size(0));
+  const auto [far_cosine, far_sine] = lookup(turn.far, position / turn.near.size(0));
   return {cosine * far_cosine - sine * far_sine, sine * far_cosine + cosine * far_sine};
 }
 

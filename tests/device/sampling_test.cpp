@@ -27,30 +27,30 @@ struct step_row {
   std::vector<float> logits;
   int slot = -1;
   token known = -1;
-  int others = 0;  ///< most probable tokens
+  int alternatives = 0;  ///< most probable tokens
 };
 
-sampler sampler_of(const step_row& of) { return {{.temperature = 1, .logprobs = of.others}, logits_width}; }
+sampler sampler_of(const step_row& row) { return {{.temperature = 1, .logprobs = row.alternatives}, logits_width}; }
 
-void describe(const step_row& from, sampling_row& row, sampling_lists& lists) {
+void describe(const step_row& source, sampling_row& row, sampling_lists& lists) {
   token_history history;
-  if (from.slot >= 0) {
-    row = sampler_of(from).row_after(history, false, {}, lists);
-    row.slot = from.slot;
-  } else if (from.known >= 0) {
-    row.scored = from.known;
+  if (source.slot >= 0) {
+    row = sampler_of(source).row_after(history, false, {}, lists);
+    row.slot = source.slot;
+  } else if (source.known >= 0) {
+    row.scored = source.known;
     row.logprobs = sampled_logprobs::raw;
-    row.top = {lists.top_logprobs, static_cast<std::uint32_t>(from.others)};
+    row.top = {lists.top_logprobs, static_cast<std::uint32_t>(source.alternatives)};
     lists.top_logprobs += row.top.count;
   }
 }
 
-sampled on_host(const step_row& of) {
+sampled on_host(const step_row& row) {
   sampling_scratch scratch;
-  if (of.slot < 0) return logprobs_of(of.logits, of.known, static_cast<std::size_t>(of.others), scratch);
-  auto logits = of.logits;
+  if (row.slot < 0) return logprobs_of(row.logits, row.known, static_cast<std::size_t>(row.alternatives), scratch);
+  auto logits = row.logits;
   token_history history;
-  return sampler_of(of).sample(logits, history, {}, scratch);
+  return sampler_of(row).sample(logits, history, {}, scratch);
 }
 
 bool near(float a, float b) { return a == b || std::abs(a - b) <= 1e-6F * std::max(1.0F, std::abs(b)); }
@@ -114,12 +114,12 @@ std::vector<float> some_logits(unsigned seed) {
 BOOST_AUTO_TEST_SUITE(device_sampling, *boost::unit_test::precondition(the_tested_place()))
 
 BOOST_AUTO_TEST_CASE(known_tokens_are_scored_beside_samples_and_padding) {
-  for (const int others : {0, 3, 128}) {
+  for (const int alternatives : {0, 3, 128}) {
     std::vector<step_row> rows;
     for (unsigned i = 0; i < 24; ++i) {
       auto& row = rows.emplace_back();
       row.logits = some_logits(i);
-      row.others = others;
+      row.alternatives = alternatives;
       if (i % 3 == 0)
         row.slot = static_cast<int>(23 - i);
       else if (i % 3 == 1)
@@ -130,8 +130,8 @@ BOOST_AUTO_TEST_CASE(known_tokens_are_scored_beside_samples_and_padding) {
 }
 
 BOOST_AUTO_TEST_CASE(known_tokens_have_the_status_of_their_logits) {
-  for (const int others : {0, 3, 128}) {
-    std::vector<step_row> rows(7, {.logits = some_logits(1), .known = 5, .others = others});
+  for (const int alternatives : {0, 3, 128}) {
+    std::vector<step_row> rows(7, {.logits = some_logits(1), .known = 5, .alternatives = alternatives});
     rows[0].logits[699] = std::numeric_limits<float>::quiet_NaN();
     rows[1].logits[0] = infinity;
     rows[2].logits.assign(logits_width, -infinity);
@@ -140,7 +140,7 @@ BOOST_AUTO_TEST_CASE(known_tokens_have_the_status_of_their_logits) {
     rows[4].logits[5] = 1;
     rows[5].logits.assign(logits_width, -infinity);
     rows[5].logits[6] = 1;
-    rows[6] = {.logits = rows[2].logits, .slot = 3, .others = others};
+    rows[6] = {.logits = rows[2].logits, .slot = 3, .alternatives = alternatives};
     check_step(rows);
   }
 }

@@ -52,29 +52,29 @@ constexpr weight_packing packings[] = {
     weight_packing::int8_groups, weight_packing::int8_zeros, weight_packing::mxfp4};
 
 /// With bfloat16 weights, or any codes and scales.
-device::projection any_product(device::operators& on, weight_packing packing, std::int64_t outputs) {
+device::projection any_product(device::operators& ops, weight_packing packing, std::int64_t outputs) {
   if (packing == weight_packing::whole) return {random({outputs, hidden}, at::kBFloat16)};
   const int bits = kernels::form_of(packing).bits;
-  const auto made = device::make_quantized_rows(packing, outputs, hidden, numbers(at::kBFloat16));
-  made.codes.random_(bits == 8 ? -127 : 0, bits == 8 ? 128 : 1 << bits);
-  made.scales.normal_(0, 1.0 / (1 << bits));
-  const auto packed = on.pack(made);
+  const auto result = device::make_quantized_rows(packing, outputs, hidden, numbers(at::kBFloat16));
+  result.codes.random_(bits == 8 ? -127 : 0, bits == 8 ? 128 : 1 << bits);
+  result.scales.normal_(0, 1.0 / (1 << bits));
+  const auto packed = ops.pack(result);
   return {.weights = packed.codes, .scales = packed.scales, .packing = packing};
 }
 
 /// Experts [first, first + count) of all; all of them are no shard.
-device::mixture_of_experts experts_of(const std::vector<parts::mlp<device::tensors>>& all, std::int64_t first,
+device::mixture_of_experts experts_of(const std::vector<parts::mlp<device::tensors>>& mlps, std::int64_t first,
                                       std::int64_t count) {
-  const auto experts = static_cast<std::int64_t>(all.size());
-  device::mixture_of_experts made{
-      .how = {.experts = experts, .top_k = 3}, .router = {}, .choice_bias = {}, .experts = {}};
-  if (count < experts) made.how.owned = {.first = first, .count = count, .all = experts};
-  made.experts.assign(all.begin() + first, all.begin() + first + count);
+  const auto experts = static_cast<std::int64_t>(mlps.size());
+  device::mixture_of_experts result{
+      .spec = {.experts = experts, .top_k = 3}, .router = {}, .choice_bias = {}, .experts = {}};
+  if (count < experts) result.spec.owned = {.first = first, .count = count, .total = experts};
+  result.experts.assign(mlps.begin() + first, mlps.begin() + first + count);
   std::vector<device::projection*> up, down;
-  for (auto& each : made.experts) up.push_back(&each.up), down.push_back(&each.down);
-  made.up = device::tensors::stack(up);
-  made.down = device::tensors::stack(down);
-  return made;
+  for (auto& each : result.experts) up.push_back(&each.up), down.push_back(&each.down);
+  result.up = device::tensors::stack(up);
+  result.down = device::tensors::stack(down);
+  return result;
 }
 
 /// Three experts of each row; the first rows have no expert behind the third.
@@ -92,8 +92,8 @@ BOOST_AUTO_TEST_SUITE(device_shards, *boost::unit_test::precondition(the_tested_
 
 BOOST_DATA_TEST_CASE(vectors_of_shards_add_up_to_embeddings, boost::unit_test::data::make(packings), packing) {
   constexpr std::int64_t vocabulary = 101;
-  const auto on = tested_backend()->make_operators();
-  const auto table = any_product(*on, packing, vocabulary);
+  const auto ops = tested_backend()->make_operators();
+  const auto table = any_product(*ops, packing, vocabulary);
   device::step_rows step;
   step.ids = at::randint(0, vocabulary, {rows}, numbers(at::kInt));
   step.ids.narrow(0, 3, 2).fill_(-1);
@@ -104,68 +104,68 @@ BOOST_DATA_TEST_CASE(vectors_of_shards_add_up_to_embeddings, boost::unit_test::d
   const auto last = at::tensor({7, 90}, at::kInt).to(numbers().device());
   const device::embedding whole{.table = table, .width = hidden};
   const auto expected = at::empty({rows, hidden}, numbers());
-  on->embed(whole, step, last, expected);
+  ops->embed(whole, step, last, expected);
   auto sum = at::zeros({rows, hidden}, numbers());
   for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 50}, {50, 1}, {51, 50}}) {
     const auto found = at::empty({rows, hidden}, numbers());
     const device::embedding shard{.table = device::outputs_of(table, first, count),
-                                  .vocabulary = {.first = first, .count = count, .all = vocabulary},
+                                  .vocabulary = {.first = first, .count = count, .total = vocabulary},
                                   .width = hidden};
-    on->find_vectors(shard, step, last, found);
+    ops->find_vectors(shard, step, last, found);
     sum.add_(found);
   }
-  const auto made = at::empty({rows, hidden}, numbers());
-  on->finish_embedding(whole, step, sum, made);
-  BOOST_TEST(at::equal(made, expected));
+  const auto result = at::empty({rows, hidden}, numbers());
+  ops->finish_embedding(whole, step, sum, result);
+  BOOST_TEST(at::equal(result, expected));
 }
 
 /// In a step with one row for each input, products of packed weights unpack them.
 BOOST_DATA_TEST_CASE(tokens_find_the_numbers_that_products_multiply_by, boost::unit_test::data::make(packings),
                      packing) {
   constexpr std::int64_t vocabulary = 101;
-  const auto on = tested_backend()->make_operators();
-  const auto table = any_product(*on, packing, vocabulary);
+  const auto ops = tested_backend()->make_operators();
+  const auto table = any_product(*ops, packing, vocabulary);
   const auto numbers_of_inputs = at::empty({hidden, vocabulary}, numbers());
-  on->norm_linear(at::eye(hidden, numbers(at::kBFloat16)), {}, table, numbers_of_inputs);
+  ops->norm_linear(at::eye(hidden, numbers(at::kBFloat16)), {}, table, numbers_of_inputs);
   const auto ids = at::arange(vocabulary, numbers(at::kInt)).flip(0);
   const device::step_rows step{.ids = ids, .slots = at::zeros_like(ids), .positions = at::zeros_like(ids)};
   const auto found = at::empty({vocabulary, hidden}, numbers());
-  on->embed({.table = table, .width = hidden}, step, at::zeros({1}, numbers(at::kInt)), found);
+  ops->embed({.table = table, .width = hidden}, step, at::zeros({1}, numbers(at::kInt)), found);
   BOOST_TEST(at::equal(found, numbers_of_inputs.t().flip(0)));
   BOOST_TEST(found.abs().min().item<float>() < found.abs().max().item<float>());
 }
 
 BOOST_DATA_TEST_CASE(some_outputs_are_those_of_the_whole_product, boost::unit_test::data::make(packings), packing) {
-  const auto on = tested_backend()->make_operators();
-  auto by = any_product(*on, packing, 101);
-  by.bias = random({101}, at::kBFloat16);
+  const auto ops = tested_backend()->make_operators();
+  auto layer = any_product(*ops, packing, 101);
+  layer.bias = random({101}, at::kBFloat16);
   const auto x = random({rows, hidden}, at::kBFloat16);
-  const auto all = at::empty({rows, 101}, numbers()), some = at::full_like(all, NAN);
-  on->norm_linear(x, {}, by, all);
+  const auto expected = at::empty({rows, 101}, numbers()), some = at::full_like(expected, NAN);
+  ops->norm_linear(x, {}, layer, expected);
   for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 40}, {40, 1}, {41, 60}}) {
     const auto part = at::empty({rows, count}, numbers());
-    on->norm_linear(x, {}, device::outputs_of(by, first, count), part);
+    ops->norm_linear(x, {}, device::outputs_of(layer, first, count), part);
     some.narrow(1, first, count).copy_(part);
   }
-  BOOST_TEST(at::allclose(some, all, 1e-5, 1e-5));
+  BOOST_TEST(at::allclose(some, expected, 1e-5, 1e-5));
 }
 
 /// Three of 7 experts: a rank has fewer than a row may choose, or more.
 BOOST_DATA_TEST_CASE(experts_of_shards_add_up_to_all, boost::unit_test::data::make({at::kFloat, at::kBFloat16}), type) {
   constexpr std::int64_t experts = 7;
-  std::vector<parts::mlp<device::tensors>> all;
+  std::vector<parts::mlp<device::tensors>> mlps;
   for (std::int64_t index = 0; index < experts; ++index)
-    all.push_back({.up = {random({2 * inner, hidden}, type), random({2 * inner}, type)},
-                   .activation = {},
-                   .intermediate = inner,
-                   .down = {random({hidden, inner}, type), random({hidden}, type)}});
-  const auto on = tested_backend()->make_operators();
+    mlps.push_back({.up = {random({2 * inner, hidden}, type), random({2 * inner}, type)},
+                    .activation = {},
+                    .intermediate = inner,
+                    .down = {random({hidden, inner}, type), random({hidden}, type)}});
+  const auto ops = tested_backend()->make_operators();
   const auto normed = at::randn({rows, hidden}, numbers());
   const auto shares = shares_of(experts);
   const auto expected = at::zeros({rows, hidden}, numbers()), sum = at::zeros({rows, hidden}, numbers());
-  on->add_experts(normed, shares, experts_of(all, 0, experts), {}, expected);
+  ops->add_experts(normed, shares, experts_of(mlps, 0, experts), {}, expected);
   for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 4}, {4, 1}, {5, 2}})
-    on->add_experts(normed, shares, experts_of(all, first, count), {}, sum);
+    ops->add_experts(normed, shares, experts_of(mlps, first, count), {}, sum);
   BOOST_TEST(at::allclose(sum, expected, 1e-2, type == at::kFloat ? 1e-5 : 1e-2));
 }
 

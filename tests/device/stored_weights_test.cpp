@@ -77,10 +77,10 @@ std::string file_of_layers(const table_formats& tables) {
   set("attention.head_count_kv", 2);
   std::uint32_t seed = 0;
   const auto add = [&](const std::string& name, weight_format format, int rows, int columns) {
-    const auto made = kernels::random_rows(format, rows, columns, ++seed);
+    const auto matrix = kernels::random_rows(format, rows, columns, ++seed);
     draft.add(name + ".weight", {static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows)},
               kernels::ggml_number(format),
-              std::string_view(reinterpret_cast<const char*>(made.bytes.data()), made.bytes.size()));
+              std::string_view(reinterpret_cast<const char*>(matrix.bytes.data()), matrix.bytes.size()));
   };
   const auto add_norm = [&](const std::string& name) {
     draft.add(name + ".weight", {hidden}, 0, raw_floats(std::vector<float>(hidden, 1)));
@@ -89,17 +89,17 @@ std::string file_of_layers(const table_formats& tables) {
   if (tables.output) add("output", *tables.output, vocabulary, hidden);
   add_norm("output_norm");
   for (std::size_t index = 0; index < std::size(layers); ++index) {
-    const auto& by = layers[index];
+    const auto& formats = layers[index];
     const auto prefix = "blk." + std::to_string(index) + ".";
     add_norm(prefix + "attn_norm");
-    add(prefix + "attn_q", by.q, hidden, hidden);
-    add(prefix + "attn_k", by.k, kv_width, hidden);
-    add(prefix + "attn_v", by.v, kv_width, hidden);
-    add(prefix + "attn_output", by.o, hidden, hidden);
+    add(prefix + "attn_q", formats.q, hidden, hidden);
+    add(prefix + "attn_k", formats.k, kv_width, hidden);
+    add(prefix + "attn_v", formats.v, kv_width, hidden);
+    add(prefix + "attn_output", formats.o, hidden, hidden);
     add_norm(prefix + "ffn_norm");
-    add(prefix + "ffn_gate", by.gate, inner, hidden);
-    add(prefix + "ffn_up", by.up, inner, hidden);
-    add(prefix + "ffn_down", by.down, hidden, inner);
+    add(prefix + "ffn_gate", formats.gate, inner, hidden);
+    add(prefix + "ffn_up", formats.up, inner, hidden);
+    add(prefix + "ffn_down", formats.down, hidden, inner);
   }
   return draft.bytes();
 }
@@ -153,34 +153,34 @@ BOOST_AUTO_TEST_CASE(experts_do_so_too) { check_model(test_data() + "/golden/gpt
 struct projection_reader {
   file_in_folder file;
   load::checkpoint files{file.path};
-  std::unique_ptr<device::operators> on = device::backend_named("reference")->make_operators();
+  std::unique_ptr<device::operators> ops = device::backend_named("reference")->make_operators();
 
   device::projection read(device_weights bits, std::size_t layer, const std::vector<std::string>& names,
                           kernels::worker_pool* workers = nullptr) const {
-    device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {}, {.bits = bits, .on = on.get()},
+    device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {}, {.bits = bits, .ops = ops.get()},
                                    workers);
     return weights.projection(parts_of(layer, names), names == down ? inner : hidden);
   }
 };
 
-void check_same(const device::projection& one, const device::projection& other) {
-  BOOST_TEST(one.weights.equal(other.weights));
-  BOOST_REQUIRE(one.scales.defined() == other.scales.defined());
-  if (one.scales.defined()) BOOST_TEST(one.scales.equal(other.scales));
+void check_same(const device::projection& layer, const device::projection& other) {
+  BOOST_TEST(layer.weights.equal(other.weights));
+  BOOST_REQUIRE(layer.scales.defined() == other.scales.defined());
+  if (layer.scales.defined()) BOOST_TEST(layer.scales.equal(other.scales));
 }
 
 BOOST_AUTO_TEST_CASE(codes_that_have_4_bits_stay_in_4_bits) {
-  const projection_reader from;
-  check_same(from.read(device_weights::int4, 0, down), from.read(device_weights::stored, 0, down));      // Q4_1
-  check_same(from.read(device_weights::int4, 3, output), from.read(device_weights::stored, 3, output));  // Q4_K
+  const projection_reader reader;
+  check_same(reader.read(device_weights::int4, 0, down), reader.read(device_weights::stored, 0, down));      // Q4_1
+  check_same(reader.read(device_weights::int4, 3, output), reader.read(device_weights::stored, 3, output));  // Q4_K
 }
 
 BOOST_AUTO_TEST_CASE(matrices_of_one_product_have_a_form_that_holds_all) {
-  const projection_reader from;
+  const projection_reader reader;
   const auto check = [&](std::size_t layer, const std::vector<std::string>& names, weight_packing expected) {
-    const auto made = from.read(device_weights::stored, layer, names);
-    BOOST_TEST((made.packing == expected), names.front() << " of layer " << layer);
-    BOOST_TEST(made.scales.defined() == (expected != weight_packing::whole));
+    const auto result = reader.read(device_weights::stored, layer, names);
+    BOOST_TEST((result.packing == expected), names.front() << " of layer " << layer);
+    BOOST_TEST(result.scales.defined() == (expected != weight_packing::whole));
   };
   check(0, qkv, weight_packing::int6_zeros);
   check(0, output, weight_packing::int8_groups);
@@ -204,8 +204,8 @@ struct tables_of_file {
 tables_of_file read_tables(const table_formats& formats, device_weights bits) {
   const file_in_folder file{formats};
   const load::checkpoint files(file.path);
-  const auto on = device::backend_named("reference")->make_operators();
-  device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {}, {.bits = bits, .on = on.get()});
+  const auto ops = device::backend_named("reference")->make_operators();
+  device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {}, {.bits = bits, .ops = ops.get()});
   const auto config = files.config();
   const auto spec = models::family_named(files.family())(files.fields(), config);
   nn::part_reader<device::tensors, device::tensor_weights> read(config, spec.vocabulary, weights);
@@ -223,11 +223,11 @@ BOOST_AUTO_TEST_CASE(embeddings_and_outputs_keep_their_codes_or_have_8_bits) {
                                          : bits == int8 ? weight_packing::int8
                                                         : weight_packing::int6)));
     const auto numbers = read_tables({format, weight_format::q6_k}, whole).embedding.table.weights;
-    const auto on = device::backend_named("reference")->make_operators();
+    const auto ops = device::backend_named("reference")->make_operators();
     const auto ids = at::arange(vocabulary, at::kInt);
     const auto found = at::empty({vocabulary, hidden}, at::kFloat);
-    on->embed(embedding, {.ids = ids, .slots = at::zeros_like(ids), .positions = at::zeros_like(ids)},
-              at::zeros({1}, at::kInt), found);
+    ops->embed(embedding, {.ids = ids, .slots = at::zeros_like(ids), .positions = at::zeros_like(ids)},
+               at::zeros({1}, at::kInt), found);
     const bool is_exact = expected != weight_packing::int8;
     BOOST_TEST(((found - numbers).norm() / numbers.norm()).item<float>() < (is_exact ? 1e-6F : 0.02F));
   };
@@ -283,9 +283,9 @@ BOOST_AUTO_TEST_CASE(models_with_quantized_embeddings_compute_what_they_do_with_
 BOOST_AUTO_TEST_CASE(ranks_read_their_rows_of_the_whole_table) {
   const file_in_folder file{{weight_format::q6_k}};
   const load::checkpoint files(file.path);
-  const auto on = device::backend_named("reference")->make_operators();
+  const auto ops = device::backend_named("reference")->make_operators();
   for (const auto bits : {device_weights::stored, device_weights::int8}) {
-    device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {}, {.bits = bits, .on = on.get()});
+    device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {}, {.bits = bits, .ops = ops.get()});
     weights::named_rows rows{.name = "model.embed_tokens.weight", .rows = vocabulary};
     const auto whole = weights.table(rows, hidden);
     rows.rows = 2;
@@ -296,12 +296,12 @@ BOOST_AUTO_TEST_CASE(ranks_read_their_rows_of_the_whole_table) {
 }
 
 BOOST_AUTO_TEST_CASE(threads_read_the_same_weights) {
-  const projection_reader from;
+  const projection_reader reader;
   kernels::worker_pool three(3);
   for (const auto bits : {device_weights::whole, device_weights::int8, device_weights::int4, device_weights::fp8,
                           device_weights::stored}) {
-    check_same(from.read(bits, 0, qkv, &three), from.read(bits, 0, qkv));
-    check_same(from.read(bits, 1, down, &three), from.read(bits, 1, down));
+    check_same(reader.read(bits, 0, qkv, &three), reader.read(bits, 0, qkv));
+    check_same(reader.read(bits, 1, down, &three), reader.read(bits, 1, down));
   }
 }
 

@@ -43,10 +43,10 @@ void complete(Body body) {
 class watched_device {
  public:
   watched_device() {
-    place->before = [this](std::string_view what) {
+    place->hook = [this](std::string_view operation) {
       if (!watching_) return;
-      if (what == "run") add_to(stepping_);
-      if (what != "host memory") return;
+      if (operation == "run") add_to(stepping_);
+      if (operation != "host memory") return;
       add_to(allocating_);
       if (allocating && !is_stepping()) allocating();
     };
@@ -142,12 +142,12 @@ BOOST_AUTO_TEST_CASE(steps_go_on_while_memory_is_allocated) {
   endless_allocation slow(device);
   const auto tokens = some_tokens(*device.host, 80, 2);
   auto running = device.start();
-  std::optional<sequence> one, other;
+  std::optional<sequence> first, other;
   complete([&]() -> net::awaitable<void> {
-    one.emplace(running->open());
-    co_await one->async_forward(tokens);
+    first.emplace(running->open());
+    co_await first->async_forward(tokens);
   });
-  auto suspended = one->async_suspend(net::use_future);
+  auto suspended = first->async_suspend(net::use_future);
   slow.begun.get_future().wait();
   complete([&]() -> net::awaitable<void> {
     other.emplace(running->open());
@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(steps_go_on_while_memory_is_allocated) {
   slow.ending.set_value();
   suspended.get();
   complete([&]() -> net::awaitable<void> {
-    BOOST_TEST((co_await one->async_decode({7})).id == device.after(joined(tokens, {7})));
+    BOOST_TEST((co_await first->async_decode({7})).id == device.after(joined(tokens, {7})));
   });
   device.check();
   BOOST_TEST(running->stats().swapped_out == 1u);
@@ -168,13 +168,13 @@ BOOST_AUTO_TEST_CASE(an_engine_ends_after_an_allocation_in_progress) {
   endless_allocation slow(device);
   auto running = device.start();
   net::io_context context;
-  std::optional<sequence> one;
+  std::optional<sequence> seq;
   complete([&]() -> net::awaitable<void> {
-    one.emplace(running->open());
-    co_await one->async_forward(some_tokens(*device.host, 80, 2));
+    seq.emplace(running->open());
+    co_await seq->async_forward(some_tokens(*device.host, 80, 2));
   });
   int ended = 0;
-  one->async_suspend(net::bind_executor(context, [&](error_code code) { ended += static_cast<bool>(code); }));
+  seq->async_suspend(net::bind_executor(context, [&](error_code code) { ended += static_cast<bool>(code); }));
   slow.begun.get_future().wait();
   std::jthread other([&] { slow.ending.set_value(); });
   running.reset();
@@ -206,7 +206,7 @@ BOOST_AUTO_TEST_CASE(memory_is_allocated_once_for_swaps_of_the_same_size) {
   const watched_device device;
   engine running(device.on_device, two_slots(*device.on_device, true));
   suspend_often(device, running);
-  device.place->before = [&](std::string_view what) { allocations += what == "host memory"; };
+  device.place->hook = [&](std::string_view operation) { allocations += operation == "host memory"; };
   engine another(device.on_device, two_slots(*device.on_device, true));
   another.poll_one();
   const int of_steps = allocations;
@@ -226,16 +226,16 @@ BOOST_AUTO_TEST_CASE(swaps_go_through_other_memory_where_pinned_memory_is_refuse
       auto first = another.open();
       co_await first.async_decode({5, 6});
     });
-    const auto before = another.stats().tokens;
+    const auto previous = another.stats().tokens;
     int calls = 0;
     refused = false;
-    device.place->before = [&](std::string_view what) {
-      if (what != "host memory" || ++calls < failing) return;
+    device.place->hook = [&](std::string_view operation) {
+      if (operation != "host memory" || ++calls < failing) return;
       refused = true;
       throw std::bad_alloc();
     };
-    BOOST_TEST(suspend_often(device, another) - before == tokens);
-    device.place->before = {};
+    BOOST_TEST(suspend_often(device, another) - previous == tokens);
+    device.place->hook = {};
   }
 }
 

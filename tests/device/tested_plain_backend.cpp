@@ -4,9 +4,9 @@
 namespace cogen::test {
 
 std::shared_ptr<const device::backend> tested_backend() {
-  auto made = std::make_shared<plain_backend>();
-  made->page = 4096;
-  return made;
+  auto backend = std::make_shared<plain_backend>();
+  backend->page = 4096;
+  return backend;
 }
 
 boost::test_tools::assertion_result the_tested_place::operator()(boost::unit_test::test_unit_id) const { return true; }

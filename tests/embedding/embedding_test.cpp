@@ -30,12 +30,12 @@ std::vector<encoder_input> some_texts(const model& model, int count) {
 
 vectors alone(const model& model, const std::vector<encoder_input>& texts) {
   workspace space(1);
-  vectors made;
+  vectors result;
   for (const auto& each : texts) {
     const auto row = model.embed({&std::get<encoder_text>(each), 1}, space);
-    made.emplace_back(row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel());
+    result.emplace_back(row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel());
   }
-  return made;
+  return result;
 }
 
 engine engine_of(const std::string& name) {
@@ -48,16 +48,16 @@ struct pending {
   pending(engine& running, net::io_context& context, std::vector<encoder_input> texts) {
     running.async_embed(
         std::move(texts),
-        net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [this](error_code code, vectors made) {
+        net::bind_cancellation_slot(signal.slot(), net::bind_executor(context, [this](error_code code, vectors output) {
                                       received = code;
-                                      all = std::move(made);
+                                      results = std::move(output);
                                     })));
   }
   bool over() const { return received.has_value(); }
 
   net::cancellation_signal signal;
   std::optional<error_code> received;
-  vectors all;
+  vectors results;
 };
 
 /// Why an operation fails.
@@ -107,8 +107,8 @@ BOOST_AUTO_TEST_CASE(requests_share_passes_and_complete_in_their_order) {
     context.poll_one();
   }
   settle(running, context);
-  BOOST_TEST((first.all == alone(model, some_texts(model, 12))));
-  BOOST_TEST((second.all == alone(model, some_texts(model, 1))));
+  BOOST_TEST((first.results == alone(model, some_texts(model, 12))));
+  BOOST_TEST((second.results == alone(model, some_texts(model, 1))));
 }
 
 BOOST_AUTO_TEST_CASE(a_generation_goes_on_beside_them_with_the_same_bits) {
@@ -133,22 +133,22 @@ BOOST_AUTO_TEST_CASE(a_generation_goes_on_beside_them_with_the_same_bits) {
   for (const auto& each : answer->tokens) tokens.push_back(each.id);
   BOOST_TEST(tokens == expected, boost::test_tools::per_element());
   settle(running, context);
-  BOOST_TEST((embedded.all == alone(model, texts)));
+  BOOST_TEST((embedded.results == alone(model, texts)));
 }
 
 /// Rounds of the engine until a tenant's text is embedded that came after all of another one's.
-int rounds_beside(int others, std::uint64_t tenant) {
+int rounds_beside(int count, std::uint64_t tenant) {
   auto running = engine_of("bert_tiny");
   const auto& model = *golden_model("bert_tiny");
   net::io_context context;
   int over = 0;
   bool done = false;
-  for (int i = 0; i < others; ++i)
+  for (int i = 0; i < count; ++i)
     running.async_embed(some_texts(model, 30), work_options{.tenant = 1},
                         net::bind_executor(context, [&](error_code, const vectors&) { ++over; }));
   running.async_embed(some_texts(model, 1), work_options{.tenant = tenant},
-                      net::bind_executor(context, [&](error_code code, const vectors& made) {
-                        done = !code && made == alone(model, some_texts(model, 1));
+                      net::bind_executor(context, [&](error_code code, const vectors& output) {
+                        done = !code && output == alone(model, some_texts(model, 1));
                       }));
   int rounds = 0;
   for (; !done && rounds < 1000; ++rounds) {
@@ -156,7 +156,7 @@ int rounds_beside(int others, std::uint64_t tenant) {
     context.restart();
     context.poll();
   }
-  while (over < others) {
+  while (over < count) {
     running.poll_one();
     context.restart();
     context.poll();
@@ -215,8 +215,8 @@ BOOST_AUTO_TEST_CASE(texts_get_the_tokens_that_the_model_expects_around_them) {
   auto running = engine_of("bert_tiny");
   const auto tokens = spelled(*golden_model("bert_tiny"), {"[CLS]", "the", "sea", "c", "##d", "[SEP]"});
   drive(running, [&]() -> net::awaitable<void> {
-    const auto made = co_await running.async_embed({std::string("The sea cd"), encoder_text{.tokens = tokens}});
-    BOOST_TEST(made.at(0) == made.at(1), boost::test_tools::per_element());
+    const auto output = co_await running.async_embed({std::string("The sea cd"), encoder_text{.tokens = tokens}});
+    BOOST_TEST(output.at(0) == output.at(1), boost::test_tools::per_element());
   });
 }
 
@@ -245,7 +245,7 @@ BOOST_AUTO_TEST_CASE(texts_that_do_not_fit_are_refused_alone) {
                 {"token 128", "128 tokens"});
   check_refused(embedding_failure(running, {text_pair{"two", "texts"}}), error::invalid_request, {"pair"});
   settle(running, context);
-  BOOST_TEST((good.all == alone(model, some_texts(model, 3))));
+  BOOST_TEST((good.results == alone(model, some_texts(model, 3))));
 }
 
 BOOST_AUTO_TEST_CASE(models_refuse_what_they_are_not_made_for) {
@@ -273,7 +273,7 @@ BOOST_AUTO_TEST_CASE(a_cancelled_operation_ends_at_once_and_the_others_go_on) {
   BOOST_REQUIRE(first.over());
   BOOST_CHECK_EQUAL(*first.received, error_code(net::error::operation_aborted));
   settle(running, context);
-  BOOST_TEST((second.all == alone(model, some_texts(model, 4))));
+  BOOST_TEST((second.results == alone(model, some_texts(model, 4))));
 }
 
 BOOST_AUTO_TEST_CASE(an_engine_that_ends_fails_them) {
@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(draining_waits_for_them_and_refuses_new_ones) {
   pending late(running, context, some_texts(model, 1));
   settle(running, context);
   BOOST_TEST(drained);
-  BOOST_TEST((begun.all == alone(model, some_texts(model, 30))));
+  BOOST_TEST((begun.results == alone(model, some_texts(model, 30))));
   BOOST_REQUIRE(late.over());
   BOOST_CHECK_EQUAL(*late.received, make_error_code(error::draining));
 }

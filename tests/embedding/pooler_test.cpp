@@ -21,17 +21,17 @@ std::vector<float> counted(const std::string&, std::initializer_list<std::int64_
   return numbers;
 }
 
-std::vector<float> pooled(const pooling_spec& by, std::vector<float> states) {
-  const pooler made({.pooling = by}, 2, counted);
-  std::vector<float> vector(static_cast<std::size_t>(made.width()));
-  made(states, vector);
+std::vector<float> pooled(const pooling_spec& spec, std::vector<float> states) {
+  const pooler pool({.pooling = spec}, 2, counted);
+  std::vector<float> vector(static_cast<std::size_t>(pool.width()));
+  pool(states, vector);
   return vector;
 }
 
 std::vector<int> read_tokens(pooling_spec::kind type) {
-  const pooler made({.pooling = pooling_spec{.type = type}}, 2, counted);
+  const pooler pool({.pooling = pooling_spec{.type = type}}, 2, counted);
   std::vector<int> tokens;
-  made.add_read_tokens(4, 3, tokens);
+  pool.add_read_tokens(4, 3, tokens);
   return tokens;
 }
 

@@ -68,7 +68,7 @@ BOOST_AUTO_TEST_CASE(the_longer_text_of_a_pair_is_cut_first) {
     pair.tokens.push_back(101);
     for (int i = 0; i < second; ++i) pair.tokens.push_back(50 + i);
     pair.tokens.push_back(102);
-    nn::cut_text(pair, {.most_tokens = static_cast<std::size_t>(most), .special = {1, 1, 1}});
+    nn::cut_text(pair, {.max_tokens = static_cast<std::size_t>(most), .special = {1, 1, 1}});
     ids expected{100};
     for (int i = 0; i < kept_first; ++i) expected.push_back(i);
     expected.push_back(101);

@@ -25,8 +25,8 @@ constexpr std::size_t warp_lanes = 32;
 boost::context::pooled_fixedsize_stack stacks(std::size_t{64} << 10);
 
 struct copy {
-  std::byte* to;
-  const void* from;
+  std::byte* target;
+  const void* source;
   std::size_t bytes;
   std::size_t group;
 };
@@ -47,7 +47,7 @@ struct warp_state {
   int waiting = 0;  // lanes, in gather()
 };
 
-alignas(lane_bytes) std::array<std::byte, most_shared_bytes> shared;
+alignas(lane_bytes) std::array<std::byte, max_shared_bytes> shared;
 
 /// One block, from its first thread's begin to its last one's end.
 class block_run {
@@ -58,9 +58,9 @@ class block_run {
         warps_((threads_.size() + warp_lanes - 1) / warp_lanes),
         left_(threads_.size()) {
     for (std::size_t i = 0; i < threads_.size(); ++i) {
-      const auto at = static_cast<unsigned>(i);
-      threads_[i].index = {at % size.threads.x, at / size.threads.x % size.threads.y,
-                           at / size.threads.x / size.threads.y};
+      const auto index = static_cast<unsigned>(i);
+      threads_[i].index = {index % size.threads.x, index / size.threads.x % size.threads.y,
+                           index / size.threads.x / size.threads.y};
       ready_.push_back(i);
     }
     if (backwards) std::reverse(ready_.begin(), ready_.end());
@@ -153,14 +153,14 @@ class block_run {
 
   bool others_wait(const char* name, unsigned lanes) const {
     if (warps_[current_ / warp_lanes].waiting + 1 < std::popcount(lanes)) return false;  // sooner than to look at each
-    bool all = true;
+    bool result = true;
     each_lane(lanes, [&](std::size_t lane) {
       const std::size_t other = current_ - current_ % warp_lanes + lane;
       if (other == current_) return;
-      all = all && other < threads_.size() && threads_[other].waits_at != nullptr &&
-            threads_[other].waits_for == lanes && std::strcmp(threads_[other].waits_at, name) == 0;
+      result = result && other < threads_.size() && threads_[other].waits_at != nullptr &&
+               threads_[other].waits_for == lanes && std::strcmp(threads_[other].waits_at, name) == 0;
     });
-    return all;
+    return result;
   }
 
   template <class Visit>
@@ -212,8 +212,8 @@ void run(const launch_size& size, const std::function<void()>& kernel) {
   here.threads = size.threads;
   here.blocks = size.blocks;
   for (unsigned i = 0; i < count; ++i) {
-    const unsigned at = backwards ? count - 1 - i : i;
-    here.block = {at % size.blocks.x, at / size.blocks.x % size.blocks.y, at / size.blocks.x / size.blocks.y};
+    const unsigned index = backwards ? count - 1 - i : i;
+    here.block = {index % size.blocks.x, index / size.blocks.x % size.blocks.y, index / size.blocks.x / size.blocks.y};
     run_block(size, kernel, backwards);
   }
   backwards = !backwards;
@@ -223,21 +223,21 @@ bool synchronize(bool value) { return running->synchronize(value); }
 
 std::byte* shared_memory() { return shared.data(); }
 
-void copy_later(std::byte* to, const void* from, std::size_t bytes) {
+void copy_later(std::byte* target, const void* source, std::size_t bytes) {
   thread_state& thread = running->current();
-  thread.copies.push_back({to, from, bytes, thread.groups});
+  thread.copies.push_back({target, source, bytes, thread.groups});
 }
 
 void end_copies() { ++running->current().groups; }
 
 void wait_for_copies(std::size_t groups_left) {
   thread_state& thread = running->current();
-  std::erase_if(thread.copies, [&](const copy& each) {
-    if (each.group + groups_left >= thread.groups) return false;
-    if (each.from != nullptr)
-      std::memcpy(each.to, each.from, each.bytes);
+  std::erase_if(thread.copies, [&](const copy& entry) {
+    if (entry.group + groups_left >= thread.groups) return false;
+    if (entry.source != nullptr)
+      std::memcpy(entry.target, entry.source, entry.bytes);
     else
-      std::memset(each.to, 0, each.bytes);
+      std::memset(entry.target, 0, entry.bytes);
     return true;
   });
 }

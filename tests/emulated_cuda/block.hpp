@@ -13,7 +13,7 @@
 // and a lane that is waited for and has ended.
 namespace emulated_cuda {
 
-inline constexpr std::size_t most_shared_bytes = 227 * std::size_t{1024};  // of a block, as on sm_90
+inline constexpr std::size_t max_shared_bytes = 227 * std::size_t{1024};  // of a block, as on sm_90
 
 struct launch_size {
   dim3 blocks;
@@ -43,8 +43,8 @@ bool synchronize(bool value);
 std::byte* shared_memory();
 
 /// As asynchronous copies to shared memory: done as late as they may be, in wait_for_copies(). Zeros where there is no
-/// `from`.
-void copy_later(std::byte* to, const void* from, std::size_t bytes);
+/// `source`.
+void copy_later(std::byte* target, const void* source, std::size_t bytes);
 void end_copies();
 void wait_for_copies(std::size_t groups_left);
 
@@ -60,7 +60,7 @@ struct lane_values {
   const std::byte* bytes;
   int lane;  // the caller's
 
-  const T& of(int other) const {
+  const T& get(int other) const {
     return *reinterpret_cast<const T*>(bytes + static_cast<std::size_t>(other) * lane_bytes);
   }
 };

@@ -82,8 +82,8 @@ T atomicAdd(T* at, U value) {
 inline void __threadfence() {}
 
 template <class T>
-T __ldcg(const T* from) {
-  return *from;
+T __ldcg(const T* source) {
+  return *source;
 }
 
 inline void __syncthreads() { emulated_cuda::synchronize(false); }
@@ -92,27 +92,27 @@ inline int __syncthreads_or(int value) { return emulated_cuda::synchronize(value
 inline void __syncwarp(unsigned lanes = 0xffffffff) { emulated_cuda::gather("__syncwarp", lanes, 0); }
 
 template <class T>
-T __shfl_sync(unsigned lanes, T value, int from) {
-  return emulated_cuda::gather("__shfl_sync", lanes, value).of(from % 32);
+T __shfl_sync(unsigned lanes, T value, int source) {
+  return emulated_cuda::gather("__shfl_sync", lanes, value).get(source % 32);
 }
 
 template <class T>
 T __shfl_xor_sync(unsigned lanes, T value, int distance) {
   const auto values = emulated_cuda::gather("__shfl_xor_sync", lanes, value);
-  return values.of(values.lane ^ distance);
+  return values.get(values.lane ^ distance);
 }
 
 template <class T>
 T __shfl_up_sync(unsigned lanes, T value, int distance) {
   const auto values = emulated_cuda::gather("__shfl_up_sync", lanes, value);
-  return values.lane < distance ? value : values.of(values.lane - distance);
+  return values.lane < distance ? value : values.get(values.lane - distance);
 }
 
 inline unsigned __ballot_sync(unsigned lanes, bool value) {
   const auto values = emulated_cuda::gather("__ballot_sync", lanes, value);
   unsigned all = 0;
   for (int lane = 0; lane < 32; ++lane)
-    if ((lanes >> lane & 1) != 0 && values.of(lane)) all |= 1U << lane;
+    if ((lanes >> lane & 1) != 0 && values.get(lane)) all |= 1U << lane;
   return all;
 }
 
@@ -145,7 +145,7 @@ cudaError_t enqueue(cudaStream_t stream, std::function<void()> work);
 template <class... Parameters, class... Arguments>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t* config, void (*kernel)(Parameters...),
                                Arguments&&... arguments) {
-  if (config->dynamicSmemBytes > emulated_cuda::most_shared_bytes || config->blockDim.x > 1024)
+  if (config->dynamicSmemBytes > emulated_cuda::max_shared_bytes || config->blockDim.x > 1024)
     return cudaErrorInvalidValue;
   const std::tuple<std::decay_t<Parameters>...> copies(arguments...);
   return emulated_cuda::enqueue(config->stream, [=, config = *config] {

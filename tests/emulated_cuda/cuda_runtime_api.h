@@ -39,7 +39,7 @@ cudaError_t cudaDeviceSynchronize();
 
 cudaError_t cudaMalloc(void** memory, std::size_t bytes);
 cudaError_t cudaFree(void* memory);
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind);
+cudaError_t cudaMemcpy(void* target, const void* source, std::size_t bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes);
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream);

@@ -26,17 +26,17 @@ bool waits_for_ever(const std::logic_error& error) {
 /// Runs twice, as the threads' order changes; what each launch has written.
 std::array<std::vector<int>, 2> two_launches(void (*kernel)(int*), unsigned blocks, unsigned threads,
                                              std::size_t shared_bytes = 0) {
-  std::array<std::vector<int>, 2> all;
-  for (auto& each : all) {
+  std::array<std::vector<int>, 2> results;
+  for (auto& each : results) {
     each.resize(std::size_t{blocks} * threads);
     launch(kernel, each.data(), blocks, threads, shared_bytes);
   }
-  return all;
+  return results;
 }
 
 void write_own_place(int* out) {
-  const unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
-  out[at] = static_cast<int>(at);
+  const unsigned index = blockIdx.x * blockDim.x + threadIdx.x;
+  out[index] = static_cast<int>(index);
 }
 
 void pass_to_the_next(int* out) {
@@ -72,9 +72,9 @@ void even_and_odd_lanes_apart(int* out) {
 
 void scan_and_vote(int* out) {
   const int lane = static_cast<int>(threadIdx.x % 32);
-  const int before = __shfl_up_sync(0xffffffff, lane, 3);
+  const int neighbor = __shfl_up_sync(0xffffffff, lane, 3);
   const unsigned odd = __ballot_sync(0xffffffff, lane % 2 != 0);
-  out[threadIdx.x] = before + (odd == 0xaaaaaaaa ? 1000 : 0) + (__any_sync(0xffffffff, lane == 40) != 0 ? 5000 : 0);
+  out[threadIdx.x] = neighbor + (odd == 0xaaaaaaaa ? 1000 : 0) + (__any_sync(0xffffffff, lane == 40) != 0 ? 5000 : 0);
 }
 
 void some_end_early(int* out) {
@@ -84,18 +84,18 @@ void some_end_early(int* out) {
 
 void late_copies(int* out) {
   std::byte* const place = emulated_cuda::shared_memory() + threadIdx.x * 16;
-  const int from[4] = {static_cast<int>(threadIdx.x), 1, 2, 3};
-  emulated_cuda::copy_later(place, from, 16);
+  const int source[4] = {static_cast<int>(threadIdx.x), 1, 2, 3};
+  emulated_cuda::copy_later(place, source, 16);
   emulated_cuda::end_copies();
   emulated_cuda::copy_later(place, nullptr, 16);
   emulated_cuda::end_copies();
-  int before = 0, first = 0, second = 0;
-  std::memcpy(&before, place, 4);
+  int previous = 0, first = 0, second = 0;
+  std::memcpy(&previous, place, 4);
   emulated_cuda::wait_for_copies(1);
   std::memcpy(&first, place, 4);
   emulated_cuda::wait_for_copies(0);
   std::memcpy(&second, place, 4);
-  out[threadIdx.x] = before == -1 && second == 0 ? first : -2;
+  out[threadIdx.x] = previous == -1 && second == 0 ? first : -2;
 }
 
 void half_of_a_warp_waits(int* out) { out[0] = threadIdx.x < 16 ? __shfl_sync(0xffffffff, 1, 0) : 0; }
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_launch_beyond_the_limits_is_refused) {
   int* const out = nullptr;
   BOOST_TEST((cudaLaunchKernelEx(&config, write_own_place, out) == cudaErrorInvalidValue));
   config.blockDim = dim3(32);
-  config.dynamicSmemBytes = emulated_cuda::most_shared_bytes + 1;
+  config.dynamicSmemBytes = emulated_cuda::max_shared_bytes + 1;
   BOOST_TEST((cudaLaunchKernelEx(&config, write_own_place, out) == cudaErrorInvalidValue));
 }
 

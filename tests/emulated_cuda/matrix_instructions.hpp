@@ -14,9 +14,9 @@
 namespace cogen::kernels::cuda {
 
 template <int N>
-words<N> load_streamed(const void* from, bool wanted) {
+words<N> load_streamed(const void* source, bool wanted) {
   words<N> x = {};
-  if (wanted) std::memcpy(&x, from, sizeof x);
+  if (wanted) std::memcpy(&x, source, sizeof x);
   return x;
 }
 
@@ -44,13 +44,13 @@ inline std::uint32_t subtract_f16(std::uint32_t a, std::uint32_t b) {
   return each_half<f16>([](float x, float y, float) { return x - y; }, a, b, 0);
 }
 
-inline std::uint32_t shared_address(const void* of) {
-  return static_cast<std::uint32_t>(static_cast<const std::byte*>(of) - emulated_cuda::shared_memory());
+inline std::uint32_t shared_address(const void* pointer) {
+  return static_cast<std::uint32_t>(static_cast<const std::byte*>(pointer) - emulated_cuda::shared_memory());
 }
 
 template <std::uint32_t Bytes>
 std::byte* at_shared_address(std::uint32_t address) {
-  if (address % Bytes != 0 || address + Bytes > emulated_cuda::most_shared_bytes)
+  if (address % Bytes != 0 || address + Bytes > emulated_cuda::max_shared_bytes)
     throw std::logic_error("not an address of " + std::to_string(Bytes) + " bytes in shared memory");
   return emulated_cuda::shared_memory() + address;
 }
@@ -62,8 +62,8 @@ words<N> load_shared(std::uint32_t address) {
   return x;
 }
 
-inline void copy_streamed(std::uint32_t to, const void* from, bool wanted) {
-  emulated_cuda::copy_later(at_shared_address<16>(to), wanted ? from : nullptr, 16);
+inline void copy_streamed(std::uint32_t target, const void* source, bool wanted) {
+  emulated_cuda::copy_later(at_shared_address<16>(target), wanted ? source : nullptr, 16);
 }
 
 inline void end_copies() { emulated_cuda::end_copies(); }
@@ -82,19 +82,19 @@ struct lane_factors {
 template <class T>
 void multiply_add(float (&c)[4], const words<4>& a, std::uint32_t b0, std::uint32_t b1) {
   lane_factors mine;
-  const auto put = [](float(&to)[2], std::uint32_t word) {
+  const auto put = [](float(&target)[2], std::uint32_t word) {
     const float2 pair = widen_word<T>(word);
-    to[0] = pair.x, to[1] = pair.y;
+    target[0] = pair.x, target[1] = pair.y;
   };
-  for (int i = 0; i < 4; ++i) put(mine.a[i], a.at[i]);
+  for (int i = 0; i < 4; ++i) put(mine.a[i], a.values[i]);
   put(mine.b[0], b0);
   put(mine.b[1], b1);
-  const auto all = emulated_cuda::gather("multiply_add", 0xffffffff, mine);
+  const auto lanes = emulated_cuda::gather("multiply_add", 0xffffffff, mine);
   for (int i = 0; i < 4; ++i) {
-    const int row = all.lane / 4, below = i / 2, column = all.lane % 4 * 2 + i % 2;
+    const int row = lanes.lane / 4, below = i / 2, column = lanes.lane % 4 * 2 + i % 2;
     for (int half = 0; half < 2; ++half)
       for (int pair = 0; pair < 4; ++pair) {
-        const auto &left = all.of(row * 4 + pair).a[2 * half + below], &right = all.of(column * 4 + pair).b[half];
+        const auto &left = lanes.get(row * 4 + pair).a[2 * half + below], &right = lanes.get(column * 4 + pair).b[half];
         c[i] += left[0] * right[0] + left[1] * right[1];
       }
   }

@@ -60,7 +60,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
       *value = 9;
       return cudaSuccess;
     case cudaDevAttrMaxSharedMemoryPerBlockOptin:
-      *value = static_cast<int>(emulated_cuda::most_shared_bytes);
+      *value = static_cast<int>(emulated_cuda::max_shared_bytes);
       return cudaSuccess;
   }
   return cudaErrorInvalidValue;
@@ -79,8 +79,8 @@ cudaError_t cudaFree(void* memory) {
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
-  if (bytes > 0) std::memcpy(to, from, bytes);
+cudaError_t cudaMemcpy(void* target, const void* source, std::size_t bytes, cudaMemcpyKind) {
+  if (bytes > 0) std::memcpy(target, source, bytes);
   return cudaSuccess;
 }
 

@@ -55,9 +55,9 @@ BOOST_AUTO_TEST_CASE(a_full_queue_takes_what_a_tenant_has_a_share_for) {
   std::vector<token_stream> streams;
   const auto accepted = [&](std::uint64_t tenant, int n = 1) {
     auto several = toy.running.generate_n({.prompt = token_ids{1, 2}, .max_tokens = 2, .tenant = tenant}, n);
-    const bool all = !refused(several[0]);
+    const bool is_accepted = !refused(several[0]);
     for (auto& each : several) streams.push_back(std::move(each));
-    return all;
+    return is_accepted;
   };
   BOOST_TEST(accepted(1, 7));
   BOOST_TEST(!accepted(1));
@@ -161,7 +161,7 @@ BOOST_AUTO_TEST_CASE(an_engine_that_dies_gives_places_back_and_says_that_it_is_d
   toy_engine toy({}, few_wait(2));
   std::vector<token_stream> streams;
   streams.push_back(ask(toy.running));
-  toy.control->before = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
+  toy.control->on_step = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
   toy.running.poll_one();
   BOOST_TEST(toy.running.stats().queued == 0);
   for (int i = 0; i < 3; ++i) streams.push_back(ask(toy.running));
@@ -171,9 +171,9 @@ BOOST_AUTO_TEST_CASE(an_engine_that_dies_gives_places_back_and_says_that_it_is_d
 
 BOOST_AUTO_TEST_CASE(an_engine_that_is_stopped_gives_places_back) {
   toy_engine toy({}, few_wait(1));
-  const auto one = ask(toy.running);
+  const auto stream = ask(toy.running);
   toy.running.stop();
-  BOOST_CHECK_EQUAL(one.error().code(), make_error_code(error::engine_stopped));
+  BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::engine_stopped));
   BOOST_CHECK_EQUAL(ask(toy.running).error().code(), make_error_code(error::engine_stopped));
   BOOST_TEST(toy.running.stats().queued == 0);
 }
@@ -227,10 +227,10 @@ struct wait {
 BOOST_AUTO_TEST_CASE(operations_of_sequences_wait_in_the_same_queue) {
   net::io_context context;
   toy_engine toy({.slots = 1}, few_wait(0));
-  auto one = toy.running.open();
+  auto seq = toy.running.open();
   auto two = toy.running.open();
   BOOST_TEST(toy.running.stats().sequences == 0);
-  wait first(one, context), second(two, context);
+  wait first(seq, context), second(two, context);
   context.poll();
   BOOST_TEST(!first.received.has_value());
   BOOST_REQUIRE(second.received);
@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(operations_of_sequences_wait_in_the_same_queue) {
   // One that has had a slot comes before the queue.
   const auto queued = ask(toy.running);
   BOOST_TEST(toy.running.stats().queued == 1);
-  wait third(one, context, {});
+  wait third(seq, context, {});
   toy.settle(context);
   BOOST_REQUIRE(third.received);
   BOOST_TEST(!third.received->failed());
@@ -260,9 +260,9 @@ BOOST_AUTO_TEST_CASE(the_slots_of_idle_sequences_are_free) {
     toy.settle(context);
   }
   check_places(toy.running, 2);
-  auto one = ask(toy.running);
+  auto stream = ask(toy.running);
   std::optional<completion> whole;
-  one.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
+  stream.async_complete(net::bind_executor(context, [&](error_code, completion answer) { whole = std::move(answer); }));
   toy.settle(context);
   toy.time->advance(std::chrono::milliseconds(1));
   toy.settle(context);
@@ -273,12 +273,12 @@ BOOST_AUTO_TEST_CASE(the_slots_of_idle_sequences_are_free) {
 BOOST_AUTO_TEST_CASE(a_cancelled_operation_leaves_the_queue) {
   net::io_context context;
   toy_engine toy({.slots = 1}, few_wait(0));
-  auto one = toy.running.open();
-  wait first(one, context);
+  auto seq = toy.running.open();
+  wait first(seq, context);
   BOOST_TEST(toy.running.stats().queued == 1);
   first.signal.emit(net::cancellation_type::total);
   BOOST_TEST(toy.running.stats().queued == 0);
-  wait again(one, context);
+  wait again(seq, context);
   BOOST_TEST(toy.running.stats().queued == 1);
   toy.settle(context);
   BOOST_REQUIRE(again.received);
@@ -290,11 +290,11 @@ BOOST_AUTO_TEST_CASE(handles_of_sequences_give_places_back) {
   net::io_context context;
   toy_engine toy({}, few_wait(4, 2));
   {
-    auto one = toy.running.open();
-    wait first(one, context);
+    auto parent = toy.running.open();
+    wait first(parent, context);
     toy.settle(context);
-    auto two = one.fork();
-    auto three = one.fork();  // forks are never refused
+    auto two = parent.fork();
+    auto three = parent.fork();  // forks are never refused
     wait second(three, context, {});
     toy.settle(context);
     BOOST_TEST(!second.received->failed());
@@ -309,12 +309,12 @@ BOOST_AUTO_TEST_CASE(handles_of_sequences_give_places_back) {
 BOOST_AUTO_TEST_CASE(an_operation_whose_context_went_leaves_the_queue) {
   net::io_context context;
   toy_engine toy({.slots = 1}, few_wait(0));
-  auto one = toy.running.open();
+  auto seq = toy.running.open();
   {
     net::io_context gone;
-    wait first(one, gone);
+    wait first(seq, gone);
   }
-  wait again(one, context);
+  wait again(seq, context);
   toy.settle(context);
   BOOST_REQUIRE(again.received);
   BOOST_TEST(!again.received->failed());
@@ -337,20 +337,21 @@ toy_setup with_memory(std::int64_t budget = 1 << 20) {
   return setup;
 }
 
-completion whole(toy_engine& toy, request what) {
+completion whole(toy_engine& toy, request wanted) {
   net::io_context context;
   completion result;
-  auto stream = toy.running.generate(std::move(what));
-  stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { result = std::move(all); }));
+  auto stream = toy.running.generate(std::move(wanted));
+  stream.async_complete(
+      net::bind_executor(context, [&](error_code, completion answer) { result = std::move(answer); }));
   toy.settle(context);
   return result;
 }
 
 BOOST_AUTO_TEST_CASE(max_bytes_bounds_the_length) {
   toy_engine toy(with_memory());
-  const auto all = whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_bytes = 129});  // two blocks of 8 tokens
-  BOOST_TEST(ids_of(all.tokens) == toy_continuation({1, 2, 3}, 13), boost::test_tools::per_element());
-  BOOST_CHECK(all.reason == finish_reason::length);
+  const auto answer = whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_bytes = 129});  // two blocks of 8 tokens
+  BOOST_TEST(ids_of(answer.tokens) == toy_continuation({1, 2, 3}, 13), boost::test_tools::per_element());
+  BOOST_CHECK(answer.reason == finish_reason::length);
   BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_bytes = 130}).tokens.size() == 21u);
   BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_tokens = 4, .max_bytes = 130}).tokens.size() == 4u);
   BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2, 3}, .max_bytes = std::int64_t{1} << 62}).tokens.size() ==
@@ -373,9 +374,9 @@ BOOST_AUTO_TEST_CASE(max_bytes_too_small_for_a_prompt_and_a_token_is_refused) {
 
 BOOST_AUTO_TEST_CASE(what_exceeds_the_whole_budget_is_refused_at_once) {
   toy_engine toy(with_memory(125));
-  const auto all = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 20});
-  BOOST_CHECK_EQUAL(all.error().code(), make_error_code(error::does_not_fit));
-  for (const auto words : {"22 tokens", "130 bytes", "125"}) BOOST_TEST(says(all.error(), words), words);
+  const auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 20});
+  BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::does_not_fit));
+  for (const auto words : {"22 tokens", "130 bytes", "125"}) BOOST_TEST(says(stream.error(), words), words);
   BOOST_TEST(whole(toy, request{.prompt = token_ids{1, 2}, .max_bytes = 125}).tokens.size() == 14u);
 }
 

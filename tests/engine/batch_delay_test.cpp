@@ -57,7 +57,7 @@ BOOST_AUTO_TEST_CASE(a_step_waits_for_clients_about_to_continue_and_not_for_thos
 
 BOOST_AUTO_TEST_CASE(one_who_thinks_for_long_is_not_waited_for) {
   toy_engine toy({}, {.batching = {.max_batch_delay = 200us}});
-  net::thread_pool thinker(1), others(1);
+  net::thread_pool thinker(1), rest(1);
   std::promise<void> others_are_done;
   auto slow = net::co_spawn(
       thinker,
@@ -68,11 +68,11 @@ BOOST_AUTO_TEST_CASE(one_who_thinks_for_long_is_not_waited_for) {
         co_await sequence.async_decode();
       },
       net::use_future);
-  net::co_spawn(others, loop(toy.running, 1, 20), net::use_future).get();
+  net::co_spawn(rest, loop(toy.running, 1, 20), net::use_future).get();
   others_are_done.set_value();
   slow.get();
   thinker.join();
-  others.join();
+  rest.join();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -29,17 +29,17 @@ struct found {
 /// Of all continuations of `each` by one token those with the highest sums; of equal ones the first.
 std::vector<std::pair<std::size_t, found>> best_after(const std::vector<found>& beams,
                                                       const std::vector<std::vector<float>>& scores, int width) {
-  std::vector<std::pair<std::size_t, found>> all;
+  std::vector<std::pair<std::size_t, found>> candidates;
   for (std::size_t i = 0; i < beams.size(); ++i) {
     double sum = 0;
     for (const float each : scores[i]) sum += std::exp(static_cast<double>(each));
     for (token next = 0; next < toy_vocabulary; ++next)
-      all.emplace_back(i, found{joined(beams[i].tokens, {next}),
-                                beams[i].total + scores[i][static_cast<std::size_t>(next)] - std::log(sum)});
+      candidates.emplace_back(i, found{joined(beams[i].tokens, {next}),
+                                       beams[i].total + scores[i][static_cast<std::size_t>(next)] - std::log(sum)});
   }
-  std::ranges::stable_sort(all, std::greater(), [](const auto& each) { return each.second.total; });
-  all.resize(static_cast<std::size_t>(width));
-  return all;
+  std::ranges::stable_sort(candidates, std::greater(), [](const auto& candidate) { return candidate.second.total; });
+  candidates.resize(static_cast<std::size_t>(width));
+  return candidates;
 }
 
 std::vector<found> naive_search(int length, int width) {
@@ -48,7 +48,7 @@ std::vector<found> naive_search(int length, int width) {
     std::vector<std::vector<float>> scores;
     for (const auto& each : beams) scores.push_back(toy_scores(joined(prompt, each.tokens)));
     std::vector<found> grown;
-    for (auto& [of, next] : best_after(beams, scores, width)) grown.push_back(std::move(next));
+    for (auto& [parent, next] : best_after(beams, scores, width)) grown.push_back(std::move(next));
     beams = std::move(grown);
   }
   return beams;
@@ -77,12 +77,12 @@ net::awaitable<std::vector<found>> search(engine& running, int length, int width
     std::vector<sequence> grown;
     std::vector<feeding> steps;
     std::vector<found> next;
-    for (auto& [of, one] : best_after(beams, scores, width)) {
-      grown.push_back(places[of].fork());
+    for (auto& [parent, beam] : best_after(beams, scores, width)) {
+      grown.push_back(places[parent].fork());
       steps.push_back(net::co_spawn(
-          running.get_executor(), grown.back().async_forward({one.tokens.back()}, logits_of::last, net::use_awaitable),
+          running.get_executor(), grown.back().async_forward({beam.tokens.back()}, logits_of::last, net::use_awaitable),
           net::deferred));
-      next.push_back(std::move(one));
+      next.push_back(std::move(beam));
     }
     places.clear();
     last = co_await all_of(std::move(steps));
@@ -129,11 +129,11 @@ BOOST_AUTO_TEST_CASE(guesses_are_checked_in_one_step_and_what_is_wrong_is_taken_
         const auto scores =
             co_await place.async_forward(joined({text.begin() + held, text.end()}, guess), logits_of::all);
         auto row = static_cast<int>(std::ssize(text) - held) - 1;
-        const auto likeliest = [&](int of) {
-          return static_cast<token>(std::ranges::max_element(scores[of]) - scores[of].begin());
+        const auto likeliest = [&](int index) {
+          return static_cast<token>(std::ranges::max_element(scores[index]) - scores[index].begin());
         };
         text.push_back(likeliest(row));
-        for (auto each = guess.begin(); each != guess.end() && *each == text.back(); ++each)
+        for (auto draft = guess.begin(); draft != guess.end() && *draft == text.back(); ++draft)
           text.push_back(likeliest(++row));
         place.truncate(static_cast<int>(text.size()) - 1);
       }
@@ -172,11 +172,11 @@ BOOST_DATA_TEST_CASE(a_scope_that_is_cancelled_frees_all_its_branches_within_one
   toy.running.poll_one();
   BOOST_TEST(ended);
   BOOST_TEST(toy.running.stats().free_slots == (other.usage().generated_tokens == 30 ? 8 : 7));
-  const int before = toy.control->tokens;
+  const int previous_tokens = toy.control->tokens;
   toy.running.poll_one();
-  BOOST_TEST(toy.control->tokens - before <= 1);
+  BOOST_TEST(toy.control->tokens - previous_tokens <= 1);
   std::optional<completion> said;
-  other.async_complete([&](error_code, completion all) { said = std::move(all); });
+  other.async_complete([&](error_code, completion answer) { said = std::move(answer); });
   toy.settle(context);
   BOOST_REQUIRE(said);
   BOOST_TEST(ids_of(said->tokens) == toy_continuation({50, 51}, 30), boost::test_tools::per_element());

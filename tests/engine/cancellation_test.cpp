@@ -21,8 +21,8 @@ BOOST_AUTO_TEST_SUITE(cancellation)
 /// Reads a stream by callbacks, and cancels its n-th wait just after it began; then goes on reading.
 class interrupted_reader {
  public:
-  interrupted_reader(net::io_context& context, token_stream& stream, int cancel_at, type how)
-      : context_(context), stream_(stream), cancel_at_(cancel_at), how_(how) {}
+  interrupted_reader(net::io_context& context, token_stream& stream, int cancel_at, type kind)
+      : context_(context), stream_(stream), cancel_at_(cancel_at), kind_(kind) {}
 
   void read() {
     stream_.async_next(net::bind_cancellation_slot(
@@ -43,7 +43,7 @@ class interrupted_reader {
 
   /// Between any two things that can happen.
   void tick() {
-    if (ticks_++ == cancel_at_ && waiting_) signal_.emit(how_);
+    if (ticks_++ == cancel_at_ && waiting_) signal_.emit(kind_);
   }
 
   std::vector<token> tokens;
@@ -55,7 +55,7 @@ class interrupted_reader {
   token_stream& stream_;
   net::cancellation_signal signal_;
   int cancel_at_;
-  type how_;
+  type kind_;
   int ticks_ = 0;
   bool waiting_ = false;
 };
@@ -122,9 +122,9 @@ BOOST_DATA_TEST_CASE(a_cancelled_complete_gives_what_there_is_or_leaves_it_to_be
   stream.async_complete(net::bind_executor(context, [&](error_code, completion result) { rest = std::move(result); }));
   toy.settle(context);
   BOOST_REQUIRE(rest);
-  auto all = ids_of(part->tokens);
-  for (const auto& each : rest->tokens) all.push_back(each.id);
-  BOOST_TEST(all == toy_continuation({4, 4}, 20), boost::test_tools::per_element());
+  auto ids = ids_of(part->tokens);
+  for (const auto& each : rest->tokens) ids.push_back(each.id);
+  BOOST_TEST(ids == toy_continuation({4, 4}, 20), boost::test_tools::per_element());
 }
 
 BOOST_DATA_TEST_CASE(a_cancelled_forward_leaves_the_sequence_as_it_was, data::make(every_type), how) {

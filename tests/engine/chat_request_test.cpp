@@ -27,16 +27,16 @@ struct chatting {
   explicit chatting(std::string_view source) : running(parts(source), {.external_stepping = true}) {}
 
   engine_parts parts(std::string_view source) {
-    auto made = toy.parts({.max_sequence_length = 400, .max_batched_tokens = 400});
-    made.tokenizer = tokenizer;
-    made.chat = std::make_shared<const text::chat_template>(source);
-    return made;
+    auto result = toy.parts({.max_sequence_length = 400, .max_batched_tokens = 400});
+    result.tokenizer = tokenizer;
+    result.chat = std::make_shared<const text::chat_template>(source);
+    return result;
   }
 
   /// The prompt that was run.
-  std::string prompt_of(request what) {
-    what.max_tokens = 1;
-    auto stream = running.generate(std::move(what));
+  std::string prompt_of(request wanted) {
+    wanted.max_tokens = 1;
+    auto stream = running.generate(std::move(wanted));
     net::io_context context;
     settle(running, context);
     BOOST_TEST(!stream.error(), stream.error().message());
@@ -54,17 +54,17 @@ const boost::json::array tools = boost::json::parse(R"([{"type": "function", "fu
                                      .as_array();
 
 BOOST_AUTO_TEST_CASE(tools_and_variables_reach_the_template) {
-  chatting all(
+  chatting chatbot(
       "{{ tools | map(attribute='function') | list | tojson if tools else 'none' }} {{ mode }} {{ date.year if date "
       "}}");
-  BOOST_TEST(all.prompt_of({.prompt = chat("Hi"),
-                            .chat_template_kwargs = {{"mode", false}, {"date", {{"year", 1}}}}}) == "none False 1");
-  BOOST_TEST(all.prompt_of({.prompt = chat("Hi"), .tools = tools}) ==
+  BOOST_TEST(chatbot.prompt_of({.prompt = chat("Hi"),
+                                .chat_template_kwargs = {{"mode", false}, {"date", {{"year", 1}}}}}) == "none False 1");
+  BOOST_TEST(chatbot.prompt_of({.prompt = chat("Hi"), .tools = tools}) ==
              R"([{"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "number"}}}}]  )");
 }
 
 BOOST_AUTO_TEST_CASE(calls_and_results_reach_the_template_with_arguments_of_either_kind) {
-  chatting all(
+  chatting chatbot(
       "{% for m in messages %}{{ m.role }}:{{ m.content }}{% for c in m.tool_calls or [] %}"
       "[{{ c.id }} {{ c.function.arguments if c.function.arguments is string else c.function.arguments | tojson }}]"
       "{% endfor %}{{ m.tool_call_id }}{{ m.name }}{{ m.reasoning_content }}<|end|>{% endfor %}");
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(calls_and_results_reach_the_template_with_arguments_of_eith
       {"id": "1", "function": {"name": "add", "arguments": {"a": 2}}},
       {"id": "2", "function": {"name": "add", "arguments": "{\"a\":3}"}}])")}}});
   messages.push_back({"tool", "5", {{"tool_call_id", "1"}, {"name", "add"}}});
-  BOOST_TEST(all.prompt_of({.prompt = messages}) ==
+  BOOST_TEST(chatbot.prompt_of({.prompt = messages}) ==
              R"(user:2+3?<|end|>assistant:[1 {"a": 2}][2 {"a":3}]hm<|end|>tool:51add<|end|>)");
 }
 
@@ -81,23 +81,23 @@ BOOST_AUTO_TEST_CASE(a_chat_that_the_template_refuses_fails_that_request_with_th
   for (const auto& [source, sentence] :
        {std::pair{"{{ raise_exception('Roles must alternate') }}", "Roles must alternate"},
         std::pair{"{{ messages[0].tool_calls[0].id }}", "tool_calls"}}) {
-    chatting all(source);
-    auto good = all.running.generate({.prompt = "text", .max_tokens = 4});
+    chatting chatbot(source);
+    auto good = chatbot.running.generate({.prompt = "text", .max_tokens = 4});
     const request wrong{.prompt = chat("Hi"), .tools = tools};
-    const auto bad = all.running.generate(wrong);
+    const auto bad = chatbot.running.generate(wrong);
     BOOST_CHECK_EQUAL(bad.error().code(), make_error_code(error::invalid_request));
     BOOST_TEST(bad.error().message().find(sentence) != std::string::npos, bad.error().message());
-    BOOST_TEST(all.running.estimate(wrong).why_not.message() == bad.error().message());
+    BOOST_TEST(chatbot.running.estimate(wrong).why_not.message() == bad.error().message());
     net::io_context context;
-    settle(all.running, context);
+    settle(chatbot.running, context);
     BOOST_CHECK(good.finish() == finish_reason::length);
   }
 }
 
 BOOST_AUTO_TEST_CASE(wrong_tools_and_tools_without_a_chat_are_refused) {
-  chatting all("{{ messages[0].content }}");
-  const auto refusal = [&](request what) {
-    const auto stream = all.running.generate(std::move(what));
+  chatting chatbot("{{ messages[0].content }}");
+  const auto refusal = [&](request wanted) {
+    const auto stream = chatbot.running.generate(std::move(wanted));
     BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::invalid_request));
     return stream.error().message();
   };
@@ -111,12 +111,13 @@ BOOST_AUTO_TEST_CASE(wrong_tools_and_tools_without_a_chat_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(a_chat_ends_with_the_message_that_is_continued) {
-  chatting all("{% for m in messages %}{{ m.role }}:{{ m.content }}<|end|>{% endfor %}assistant:");
+  chatting chatbot("{% for m in messages %}{{ m.role }}:{{ m.content }}<|end|>{% endfor %}assistant:");
   auto messages = chat("Hi");
   messages.push_back({"assistant", "Well,"});
-  BOOST_TEST(all.prompt_of({.prompt = messages, .continue_final_message = true}) == "user:Hi<|end|>assistant:Well,");
-  BOOST_TEST(all.prompt_of({.prompt = messages}) == "user:Hi<|end|>assistant:Well,<|end|>assistant:");
-  const auto refusal = [&](request what) { return all.running.generate(std::move(what)).error().message(); };
+  BOOST_TEST(chatbot.prompt_of({.prompt = messages, .continue_final_message = true}) ==
+             "user:Hi<|end|>assistant:Well,");
+  BOOST_TEST(chatbot.prompt_of({.prompt = messages}) == "user:Hi<|end|>assistant:Well,<|end|>assistant:");
+  const auto refusal = [&](request wanted) { return chatbot.running.generate(std::move(wanted)).error().message(); };
   BOOST_TEST(refusal({.prompt = chat("Hi"), .continue_final_message = true}) ==
              "continue_final_message is set, and the last message is from user; it must be from assistant");
   BOOST_TEST(refusal({.prompt = chat_messages{}, .continue_final_message = true}) ==
@@ -126,12 +127,12 @@ BOOST_AUTO_TEST_CASE(a_chat_ends_with_the_message_that_is_continued) {
 }
 
 BOOST_AUTO_TEST_CASE(an_echo_is_the_text_of_the_prompt_without_control_tokens) {
-  chatting all("{{ messages[0].content }}<|end|>Answer:");
+  chatting chatbot("{{ messages[0].content }}<|end|>Answer:");
   net::io_context context;
-  auto stream = all.running.generate({.prompt = chat("Hi"), .max_tokens = 3, .stop = {"Answer"}, .echo = true});
+  auto stream = chatbot.running.generate({.prompt = chat("Hi"), .max_tokens = 3, .stop = {"Answer"}, .echo = true});
   std::optional<completion> whole;
-  stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
-  settle(all.running, context);
+  stream.async_complete(net::bind_executor(context, [&](error_code, completion answer) { whole = std::move(answer); }));
+  settle(chatbot.running, context);
   BOOST_REQUIRE(whole);
   BOOST_TEST(whole->text.starts_with("HiAnswer:"));
   BOOST_TEST(whole->tokens.size() == 10u + 3u);
@@ -139,12 +140,13 @@ BOOST_AUTO_TEST_CASE(an_echo_is_the_text_of_the_prompt_without_control_tokens) {
 }
 
 BOOST_AUTO_TEST_CASE(a_prompt_that_must_be_too_long_is_refused_before_it_is_tokenized) {
-  chatting all("{% for m in messages %}{{ m.content }}{{ m.content }}<|end|>{% endfor %}");
-  all.tokenizer = printable(token{0});
-  all.running = engine(all.parts("{{ messages[0].content }}{{ messages[0].content }}"), {.external_stepping = true});
-  const auto refusal = [&](request what) {
-    auto stream = all.running.generate(what);
-    const auto estimate = all.running.estimate(what);
+  chatting chatbot("{% for m in messages %}{{ m.content }}{{ m.content }}<|end|>{% endfor %}");
+  chatbot.tokenizer = printable(token{0});
+  chatbot.running =
+      engine(chatbot.parts("{{ messages[0].content }}{{ messages[0].content }}"), {.external_stepping = true});
+  const auto refusal = [&](request wanted) {
+    auto stream = chatbot.running.generate(wanted);
+    const auto estimate = chatbot.running.estimate(wanted);
     BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::does_not_fit));
     BOOST_TEST(estimate.why_not.message() == stream.error().message());
     return stream.error().message();

@@ -17,10 +17,10 @@ using tokens = std::vector<token>;
 
 /// `count` tokens and the end of a message.
 tokens message(int count, token first) {
-  tokens made(static_cast<std::size_t>(count));
-  std::iota(made.begin(), made.end(), first);
-  made.push_back(end);
-  return made;
+  tokens result(static_cast<std::size_t>(count));
+  std::iota(result.begin(), result.end(), first);
+  result.push_back(end);
+  return result;
 }
 
 /// States that cannot go back, in blocks of four tokens.
@@ -61,38 +61,38 @@ class conversations {
 BOOST_AUTO_TEST_SUITE(checkpoints)
 
 BOOST_AUTO_TEST_CASE(another_conversation_finds_the_system_prompt) {
-  conversations all;
+  conversations chats;
   const auto system = message(40, 1);
-  BOOST_TEST(all.ask(joined(joined(system, message(10, 50)), {94, 95})) == 0);
+  BOOST_TEST(chats.ask(joined(joined(system, message(10, 50)), {94, 95})) == 0);
   for (const token other : {51, 60, 70})
-    BOOST_TEST(all.ask(joined(joined(system, message(10, other)), {94, 95})) == 41);
+    BOOST_TEST(chats.ask(joined(joined(system, message(10, other)), {94, 95})) == 41);
 }
 
 BOOST_AUTO_TEST_CASE(the_next_turn_finds_the_last_one_if_its_reply_is_spelled_otherwise) {
-  conversations all;
+  conversations chats;
   auto history = joined(message(40, 1), message(10, 50));
-  BOOST_TEST(all.ask(joined(history, {94, 95})) == 0);
+  BOOST_TEST(chats.ask(joined(history, {94, 95})) == 0);
   for (const token turn : {3, 13, 23}) {
     const auto held = static_cast<int>(history.size());
     history = joined(joined(history, message(8, turn)), message(8, turn + 40));
-    BOOST_TEST(all.ask(joined(history, {94, 95})) == held);
+    BOOST_TEST(chats.ask(joined(history, {94, 95})) == held);
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_leaves_and_finds_them_too) {
-  conversations all;
+  conversations chats;
   const auto prompt = joined(joined(message(40, 1), message(10, 50)), {94, 95});
   const auto feed = [&](tokens fed) {
-    const auto before = all.running().stats().tokens;
-    drive(all.running(), [&]() -> net::awaitable<void> {
-      auto seq = all.running().open();
+    const auto previous_tokens = chats.running().stats().tokens;
+    drive(chats.running(), [&]() -> net::awaitable<void> {
+      auto seq = chats.running().open();
       co_await seq.async_forward(fed);
     });
-    return all.running().stats().tokens - before;
+    return chats.running().stats().tokens - previous_tokens;
   };
   BOOST_TEST(feed(prompt) == prompt.size());
   BOOST_TEST(feed(joined(joined(message(40, 1), message(10, 50)), message(8, 20))) == 9u);
-  BOOST_TEST(all.ask(joined(message(40, 1), message(10, 60))) == 41);
+  BOOST_TEST(chats.ask(joined(message(40, 1), message(10, 60))) == 41);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -25,7 +25,9 @@ class both final : public event_sink {
   explicit both(std::ostream& out) : trace_(out) {}
   void on_step(const step_event& step) override { kept.on_step(step), trace_.on_step(step); }
   void on_sequence(const sequence_event& event) override { kept.on_sequence(event), trace_.on_sequence(event); }
-  void on_end(const diagnostics& why, clock::time_point at) override { kept.on_end(why, at), trace_.on_end(why, at); }
+  void on_end(const diagnostics& why, clock::time_point time) override {
+    kept.on_end(why, time), trace_.on_end(why, time);
+  }
   recorder kept;
 
  private:
@@ -35,7 +37,7 @@ class both final : public event_sink {
 /// Steps of 1.5 ms; requests that wait, are preempted, cancelled and refused; then the engine ends in the middle of
 /// some.
 void run_a_day(toy_engine& toy) {
-  toy.control->before = [&](const scheduler::step&) { toy.time->advance(1500us); };
+  toy.control->on_step = [&](const scheduler::step&) { toy.time->advance(1500us); };
   net::io_context context;
   std::vector<token_stream> streams;
   for (int i = 0; i < 5; ++i)
@@ -91,25 +93,25 @@ BOOST_AUTO_TEST_CASE(every_slice_lies_within_one_request_and_every_request_ends)
   for (const auto& value : traced().events()) {
     const auto& event = value.as_object();
     if (phase_of(event) == "M" || phase_of(event) == "C" || track_of(event) == 0) continue;
-    const auto track = track_of(event), at = time_of(event);
+    const auto track = track_of(event), time = time_of(event);
     auto& begun = open[track];
     if (phase_of(event) == "B") {
       BOOST_TEST(!begun);
       BOOST_TEST(name_of(event).starts_with("request "));
-      BOOST_TEST(at >= free_since[track]);
-      begun = at;
+      BOOST_TEST(time >= free_since[track]);
+      begun = time;
       ++requests;
       continue;
     }
     BOOST_REQUIRE(begun);
-    BOOST_TEST(at >= *begun);
+    BOOST_TEST(time >= *begun);
     if (phase_of(event) == "X") {
       BOOST_TEST(name_of(event) == "prefill");
       BOOST_TEST(time_of(event, "dur") == 1'500'000);
       ++prefills;
     }
     if (phase_of(event) != "E") continue;
-    free_since[track] = at;
+    free_since[track] = time;
     begun.reset();
   }
   BOOST_TEST(open.size() == 2u);
@@ -119,14 +121,14 @@ BOOST_AUTO_TEST_CASE(every_slice_lies_within_one_request_and_every_request_ends)
 }
 
 BOOST_AUTO_TEST_CASE(a_slice_of_a_request_is_as_long_as_it_has_had_the_slot) {
-  const traced all;
+  const traced run;
   std::map<std::uint64_t, std::int64_t> running, expected;
-  for (const auto& each : all.sink->kept.events)
-    if (each.what == sequence_event::kind::finished || each.what == sequence_event::kind::cancelled)
+  for (const auto& each : run.sink->kept.events)
+    if (each.type == sequence_event::kind::finished || each.type == sequence_event::kind::cancelled)
       if (each.request_metrics.scheduled)
         expected[each.id] = std::chrono::duration_cast<std::chrono::nanoseconds>(each.request_metrics.running).count();
   std::map<std::int64_t, std::pair<std::uint64_t, std::int64_t>> open;
-  for (const auto& value : all.events()) {
+  for (const auto& value : run.events()) {
     const auto& event = value.as_object();
     if (phase_of(event) == "B")
       open[track_of(event)] = {std::stoull(std::string(name_of(event).substr(8))), time_of(event)};
@@ -137,37 +139,37 @@ BOOST_AUTO_TEST_CASE(a_slice_of_a_request_is_as_long_as_it_has_had_the_slot) {
 }
 
 BOOST_AUTO_TEST_CASE(steps_and_counters_say_what_the_engine_did) {
-  const traced all;
-  const auto& steps = all.sink->kept.steps;
+  const traced run;
+  const auto& steps = run.sink->kept.steps;
   std::map<std::string, std::map<std::int64_t, std::int64_t>, std::less<>> counters;
   std::vector<json::object> slices;
-  for (const auto& value : all.events()) {
+  for (const auto& value : run.events()) {
     const auto& event = value.as_object();
     if (phase_of(event) == "C")
       counters[std::string(name_of(event))][time_of(event)] = event.at("args").as_object().begin()->value().as_int64();
     if (phase_of(event) == "X" && track_of(event) == 0) slices.push_back(event);
   }
-  const auto counted = [&](const char* name, std::int64_t at) {
-    return std::prev(counters[name].upper_bound(at))->second;
+  const auto counted = [&](const char* name, std::int64_t time) {
+    return std::prev(counters[name].upper_bound(time))->second;
   };
   BOOST_REQUIRE(slices.size() == steps.size());
   std::int64_t end = 0;
   for (std::size_t i = 0; i < steps.size(); ++i) {
     const auto& args = slices[i].at("args").as_object();
-    const auto at = time_of(slices[i]);
-    BOOST_TEST(at == nanoseconds(steps[i].begin));
-    BOOST_TEST(at + time_of(slices[i], "dur") == nanoseconds(steps[i].end));
-    BOOST_TEST(at >= end);
+    const auto time = time_of(slices[i]);
+    BOOST_TEST(time == nanoseconds(steps[i].begin));
+    BOOST_TEST(time + time_of(slices[i], "dur") == nanoseconds(steps[i].end));
+    BOOST_TEST(time >= end);
     BOOST_TEST(args.at("number").as_int64() == static_cast<std::int64_t>(steps[i].number));
     BOOST_TEST(args.at("rows").as_int64() == steps[i].rows);
     BOOST_TEST(args.at("tokens").as_int64() == steps[i].tokens);
-    BOOST_TEST(counted("batch size", at) == steps[i].rows);
-    BOOST_TEST(counted("slots in use", at) == steps[i].slots_in_use);
-    BOOST_TEST(counted("waiting", at) == steps[i].waiting);
-    BOOST_TEST(counted("preempted", at) == steps[i].preempted);
-    BOOST_TEST(counted("cache", at) == steps[i].cache_bytes);
-    const auto pause = i == 0 ? 0 : at - end;
-    if (pause > 1'000'000) BOOST_TEST(counted("batch size", at - 1) == 0);
+    BOOST_TEST(counted("batch size", time) == steps[i].rows);
+    BOOST_TEST(counted("slots in use", time) == steps[i].slots_in_use);
+    BOOST_TEST(counted("waiting", time) == steps[i].waiting);
+    BOOST_TEST(counted("preempted", time) == steps[i].preempted);
+    BOOST_TEST(counted("cache", time) == steps[i].cache_bytes);
+    const auto pause = i == 0 ? 0 : time - end;
+    if (pause > 1'000'000) BOOST_TEST(counted("batch size", time - 1) == 0);
     end = nanoseconds(steps[i].end);
   }
   BOOST_TEST(counters["batch size"].rbegin()->second == 0);
@@ -176,7 +178,7 @@ BOOST_AUTO_TEST_CASE(steps_and_counters_say_what_the_engine_did) {
 BOOST_AUTO_TEST_CASE(what_a_dying_process_leaves_lacks_only_the_last_bracket) {
   std::ostringstream out;
   toy_engine toy({}, {.external_stepping = true, .events = std::make_shared<chrome_trace>(out)});
-  toy.control->before = [&](const scheduler::step&) { toy.time->advance(40ms); };
+  toy.control->on_step = [&](const scheduler::step&) { toy.time->advance(40ms); };
   auto stream = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 30, .max_buffered_tokens = 30});
   std::size_t seen = 0;
   for (int i = 0; i < 12; ++i) {
@@ -193,7 +195,7 @@ BOOST_AUTO_TEST_CASE(texts_are_escaped_and_repaired) {
   std::ostringstream out;
   {
     chrome_trace trace(out);
-    sequence_event refused{.what = sequence_event::kind::refused, .id = 7, .at = {}};
+    sequence_event refused{.type = sequence_event::kind::refused, .id = 7, .time = {}};
     refused.error = diagnostics(error::invalid_request, "a \"quote\", a \\, a\nline, \x01 and \xff\xc3");
     trace.on_sequence(refused);
   }
@@ -206,11 +208,11 @@ BOOST_AUTO_TEST_CASE(texts_are_escaped_and_repaired) {
 
 BOOST_AUTO_TEST_CASE(steps_that_overlap_are_shown_one_after_the_other) {
   std::ostringstream out;
-  const auto at = [](int ms) { return clock::time_point(std::chrono::milliseconds(ms)); };
+  const auto time_at = [](int ms) { return clock::time_point(std::chrono::milliseconds(ms)); };
   {
     chrome_trace trace(out);
-    trace.on_step({.number = 1, .begin = at(10), .end = at(20), .rows = 1});
-    trace.on_step({.number = 2, .begin = at(12), .end = at(25), .rows = 1});
+    trace.on_step({.number = 1, .begin = time_at(10), .end = time_at(20), .rows = 1});
+    trace.on_step({.number = 2, .begin = time_at(12), .end = time_at(25), .rows = 1});
   }
   std::vector<std::pair<std::int64_t, std::int64_t>> steps;
   const auto events = json::parse(out.str()).as_array();

@@ -39,7 +39,7 @@ std::string failure(const std::function<void()>& call) {
 template <class Result>
 class shared_result {
  public:
-  void set(Result what) const { promise_->set_value(std::move(what)); }
+  void set(Result result) const { promise_->set_value(std::move(result)); }
   Result get() const { return promise_->get_future().get(); }
 
  private:
@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(what_is_not_wanted_any_more_ends_also_while_it_rests) {
       end.set(failure([&] { work_until(never, watch); }));
     });
   }
-  for (auto& each : unwanted) *each = true;
+  for (auto& flag : unwanted) *flag = true;
   for (auto& each : ends) BOOST_TEST(each.get() == "Operation canceled");
 }
 

@@ -27,16 +27,16 @@ class toy_processors {
   /// A millisecond of each processor.
   void step() {
     ++now_;
-    for (auto& [id, one] : jobs_)
-      if (one.has_place && turns_.runs(id)) one.runs = true;
-    for (auto at = jobs_.begin(); at != jobs_.end();) {
-      auto& [id, one] = *at;
-      if (!std::exchange(one.runs, false) || !work(id, one)) {
-        ++at;
+    for (auto& [id, entry] : jobs_)
+      if (entry.has_place && turns_.runs(id)) entry.runs = true;
+    for (auto position = jobs_.begin(); position != jobs_.end();) {
+      auto& [id, entry] = *position;
+      if (!std::exchange(entry.runs, false) || !work(id, entry)) {
+        ++position;
         continue;
       }
       turns_.end(id);
-      at = jobs_.erase(at);
+      position = jobs_.erase(position);
     }
     place();
     BOOST_TEST_REQUIRE(turns_.running() <= compile_turns::max_running);
@@ -71,12 +71,12 @@ class toy_processors {
     }
   }
 
-  bool work(compile_turns::job id, toy_job& one) {
-    const auto next = turns_.used(id, time_of_processor(++one.used), one.bytes);
-    const bool is_over = --one.left == 0;
-    if (next == order::give_way || next == order::free_memory) given_up_[one.name] = next;
-    if (is_over || given_up_.contains(one.name)) ends_[one.name] = now_;
-    return ends_.contains(one.name);
+  bool work(compile_turns::job id, toy_job& entry) {
+    const auto next = turns_.used(id, time_of_processor(++entry.used), entry.bytes);
+    const bool is_over = --entry.left == 0;
+    if (next == order::give_way || next == order::free_memory) given_up_[entry.name] = next;
+    if (is_over || given_up_.contains(entry.name)) ends_[entry.name] = now_;
+    return ends_.contains(entry.name);
   }
 
   compile_turns turns_;
@@ -96,83 +96,84 @@ constexpr int as_long_as_allowed = 10'000;
 BOOST_AUTO_TEST_SUITE(compiling_in_turns)
 
 BOOST_AUTO_TEST_CASE(a_short_job_of_another_tenant_is_over_within_a_turn) {
-  toy_processors all;
-  for (const std::uint64_t tenant : {1, 2}) all.put(tenant, std::to_string(tenant), as_long_as_allowed);
-  for (int i = 0; i < 321; ++i) all.step();
-  all.put(3, "short", 5);
-  BOOST_TEST(all.end_of("short") <= 321 + compile_turns::turn.count() + 5);
-  BOOST_TEST(all.end_of("1") < 2 * as_long_as_allowed);
-  BOOST_TEST(all.given_up().empty());
+  toy_processors processors;
+  for (const std::uint64_t tenant : {1, 2}) processors.put(tenant, std::to_string(tenant), as_long_as_allowed);
+  for (int i = 0; i < 321; ++i) processors.step();
+  processors.put(3, "short", 5);
+  BOOST_TEST(processors.end_of("short") <= 321 + compile_turns::turn.count() + 5);
+  BOOST_TEST(processors.end_of("1") < 2 * as_long_as_allowed);
+  BOOST_TEST(processors.given_up().empty());
 }
 
 BOOST_AUTO_TEST_CASE(tenants_share_the_processors_equally) {
-  toy_processors all;
-  for (const std::uint64_t tenant : {1, 2, 3, 4}) all.put(tenant, std::to_string(tenant), 3000);
+  toy_processors processors;
+  for (const std::uint64_t tenant : {1, 2, 3, 4}) processors.put(tenant, std::to_string(tenant), 3000);
   std::vector<int> ends;
-  for (const char* name : {"1", "2", "3", "4"}) ends.push_back(all.end_of(name));
+  for (const char* name : {"1", "2", "3", "4"}) ends.push_back(processors.end_of(name));
   for (const int each : ends) BOOST_TEST(std::abs(each - 6000) <= 4 * compile_turns::turn.count());
 }
 
 BOOST_AUTO_TEST_CASE(a_tenants_jobs_begin_one_after_the_other) {
-  toy_processors all;
-  for (const char* name : {"a1", "a2", "a3"}) all.put(1, name, 100);
-  all.put(2, "b1", 100);
-  BOOST_TEST(all.begun() == (names{"a1", "b1"}), boost::test_tools::per_element());
-  all.end_of("a3");
-  BOOST_TEST(all.begun() == (names{"a1", "b1", "a2", "a3"}), boost::test_tools::per_element());
+  toy_processors processors;
+  for (const char* name : {"a1", "a2", "a3"}) processors.put(1, name, 100);
+  processors.put(2, "b1", 100);
+  BOOST_TEST(processors.begun() == (names{"a1", "b1"}), boost::test_tools::per_element());
+  processors.end_of("a3");
+  BOOST_TEST(processors.begun() == (names{"a1", "b1", "a2", "a3"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(beside_a_long_job_the_next_one_of_its_tenant_begins) {
-  toy_processors all;
-  all.put(1, "long", as_long_as_allowed);
-  for (const char* name : {"short", "shorter"}) all.put(1, name, 5);
-  BOOST_TEST(all.end_of("short") <= compile_turns::long_time.count() + 6);
-  BOOST_TEST(all.end_of("shorter") <= compile_turns::long_time.count() + 12);
-  BOOST_TEST(all.end_of("long") <= as_long_as_allowed + 10);
+  toy_processors processors;
+  processors.put(1, "long", as_long_as_allowed);
+  for (const char* name : {"short", "shorter"}) processors.put(1, name, 5);
+  BOOST_TEST(processors.end_of("short") <= compile_turns::long_time.count() + 6);
+  BOOST_TEST(processors.end_of("shorter") <= compile_turns::long_time.count() + 12);
+  BOOST_TEST(processors.end_of("long") <= as_long_as_allowed + 10);
 }
 
 BOOST_AUTO_TEST_CASE(tenants_take_turns_at_beginning) {
-  toy_processors all;
+  toy_processors processors;
   for (const char* name : {"1", "2", "3", "4"})
-    for (const std::uint64_t tenant : {7, 8, 9}) all.put(tenant, std::to_string(tenant) + name, 20);
-  for (const char* name : {"74", "84", "94"}) all.end_of(name);
-  for (std::size_t i = 0; i < all.begun().size(); ++i)
-    BOOST_TEST(all.begun()[i].back() == static_cast<char>('1' + i / 3));
+    for (const std::uint64_t tenant : {7, 8, 9}) processors.put(tenant, std::to_string(tenant) + name, 20);
+  for (const char* name : {"74", "84", "94"}) processors.end_of(name);
+  for (std::size_t i = 0; i < processors.begun().size(); ++i)
+    BOOST_TEST(processors.begun()[i].back() == static_cast<char>('1' + i / 3));
 }
 
 BOOST_AUTO_TEST_CASE(the_longest_gives_way_to_a_tenant_without_a_place) {
-  toy_processors all;
+  toy_processors processors;
   for (std::uint64_t tenant = 1; tenant <= compile_turns::max_places; ++tenant)
-    all.put(tenant, std::to_string(tenant), as_long_as_allowed);
-  all.put(99, "short", 5);
+    processors.put(tenant, std::to_string(tenant), as_long_as_allowed);
+  processors.put(99, "short", 5);
   const auto places = static_cast<int>(compile_turns::max_places);
   const auto long_time = static_cast<int>(compile_turns::long_time.count());
-  BOOST_TEST(all.end_of("short") <= places * long_time / compile_turns::max_running + 3 * compile_turns::turn.count());
-  BOOST_TEST(all.given_up().size() == 1u);
-  BOOST_CHECK(all.given_up().begin()->second == order::give_way);
+  BOOST_TEST(processors.end_of("short") <=
+             places * long_time / compile_turns::max_running + 3 * compile_turns::turn.count());
+  BOOST_TEST(processors.given_up().size() == 1u);
+  BOOST_CHECK(processors.given_up().begin()->second == order::give_way);
 }
 
 BOOST_AUTO_TEST_CASE(a_tenant_with_many_places_gives_way_first) {
-  toy_processors all;
-  for (int i = 0; i < 7; ++i) all.put(1, "many" + std::to_string(i), 10 * as_long_as_allowed);
-  all.put(2, "single", 10 * as_long_as_allowed);
-  for (int i = 0; i < 60'000 && all.begun().size() < compile_turns::max_places; ++i) all.step();
-  BOOST_TEST_REQUIRE(all.begun().size() == compile_turns::max_places);
-  BOOST_TEST(all.given_up().empty());  // its own tenant's jobs wait, not another's
-  all.put(3, "short", 5);
-  all.end_of("short");
-  BOOST_TEST_REQUIRE(all.given_up().size() == 1u);
-  BOOST_TEST(all.given_up().begin()->first.starts_with("many"));
+  toy_processors processors;
+  for (int i = 0; i < 7; ++i) processors.put(1, "many" + std::to_string(i), 10 * as_long_as_allowed);
+  processors.put(2, "single", 10 * as_long_as_allowed);
+  for (int i = 0; i < 60'000 && processors.begun().size() < compile_turns::max_places; ++i) processors.step();
+  BOOST_TEST_REQUIRE(processors.begun().size() == compile_turns::max_places);
+  BOOST_TEST(processors.given_up().empty());  // its own tenant's jobs wait, not another's
+  processors.put(3, "short", 5);
+  processors.end_of("short");
+  BOOST_TEST_REQUIRE(processors.given_up().size() == 1u);
+  BOOST_TEST(processors.given_up().begin()->first.starts_with("many"));
 }
 
 BOOST_AUTO_TEST_CASE(what_takes_the_most_memory_is_ended_when_all_take_too_much) {
-  toy_processors all;
-  all.put(1, "most", 1000, compile_turns::max_bytes / 500);
-  all.put(2, "less", 1000, compile_turns::max_bytes / 2000);
-  all.put(3, "none", 1000);
-  for (const char* name : {"most", "less", "none"}) all.end_of(name);
-  BOOST_TEST_REQUIRE(all.given_up().size() == 1u);
-  BOOST_CHECK(all.given_up().at("most") == order::free_memory);
+  toy_processors processors;
+  processors.put(1, "most", 1000, compile_turns::max_bytes / 500);
+  processors.put(2, "less", 1000, compile_turns::max_bytes / 2000);
+  processors.put(3, "none", 1000);
+  for (const char* name : {"most", "less", "none"}) processors.end_of(name);
+  BOOST_TEST_REQUIRE(processors.given_up().size() == 1u);
+  BOOST_CHECK(processors.given_up().at("most") == order::free_memory);
 }
 
 BOOST_AUTO_TEST_CASE(nothing_else_runs_while_a_job_frees_its_memory) {
@@ -192,25 +193,26 @@ BOOST_AUTO_TEST_CASE(nothing_else_runs_while_a_job_frees_its_memory) {
 
 BOOST_AUTO_TEST_CASE(a_job_that_does_with_less_memory_goes_on) {
   compile_turns turns;
-  const auto one = turns.put(1), other = turns.put(2);
+  const auto first = turns.put(1), other = turns.put(2);
   while (turns.place_next()) {
   }
-  BOOST_CHECK(turns.used(one, time_of_processor(1), compile_turns::max_bytes + 1) == order::free_memory);
+  BOOST_CHECK(turns.used(first, time_of_processor(1), compile_turns::max_bytes + 1) == order::free_memory);
   BOOST_CHECK(turns.used(other, time_of_processor(1), 0) == order::rest);
-  BOOST_CHECK(turns.used(one, time_of_processor(2), 1 - compile_turns::max_bytes) == order::work);
-  BOOST_CHECK(turns.used(one, time_of_processor(60), 0) == order::work);  // the other has its turn beside it
+  BOOST_CHECK(turns.used(first, time_of_processor(2), 1 - compile_turns::max_bytes) == order::work);
+  BOOST_CHECK(turns.used(first, time_of_processor(60), 0) == order::work);  // the other has its turn beside it
   BOOST_TEST(turns.running() == 2);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_freed_beside_a_job_is_no_room_for_it) {
   compile_turns turns;
-  const auto one = turns.put(1), other = turns.put(2);
+  const auto first = turns.put(1), other = turns.put(2);
   while (turns.place_next()) {
   }
-  BOOST_CHECK(turns.used(one, time_of_processor(1), compile_turns::max_bytes) == order::work);
-  BOOST_CHECK(turns.used(one, time_of_processor(2), -compile_turns::max_bytes) == order::work);  // perhaps the other's
-  BOOST_CHECK(turns.used(one, time_of_processor(3), 1) == order::free_memory);
-  turns.end(one);
+  BOOST_CHECK(turns.used(first, time_of_processor(1), compile_turns::max_bytes) == order::work);
+  BOOST_CHECK(turns.used(first, time_of_processor(2), -compile_turns::max_bytes) ==
+              order::work);  // perhaps the other's
+  BOOST_CHECK(turns.used(first, time_of_processor(3), 1) == order::free_memory);
+  turns.end(first);
   BOOST_CHECK(turns.used(other, time_of_processor(1), compile_turns::max_bytes) == order::work);
   BOOST_CHECK(turns.used(other, time_of_processor(2), -compile_turns::max_bytes) == order::work);  // its own
   BOOST_CHECK(turns.used(other, time_of_processor(3), compile_turns::max_bytes) == order::work);
@@ -218,12 +220,13 @@ BOOST_AUTO_TEST_CASE(what_is_freed_beside_a_job_is_no_room_for_it) {
 
 BOOST_AUTO_TEST_CASE(what_others_have_compiled_before_changes_no_turns) {
   const auto end = [](int earlier) {
-    toy_processors all;
-    for (int i = 0; i < earlier; ++i) all.put(static_cast<std::uint64_t>(i % 3 + 5), "e" + std::to_string(i), 30);
-    for (int i = 0; i < earlier; ++i) all.end_of("e" + std::to_string(i));
-    const int begin = earlier > 0 ? all.end_of("e" + std::to_string(earlier - 1)) : 0;
-    all.put(1, "mine", 300);
-    return all.end_of("mine") - begin;
+    toy_processors processors;
+    for (int i = 0; i < earlier; ++i)
+      processors.put(static_cast<std::uint64_t>(i % 3 + 5), "e" + std::to_string(i), 30);
+    for (int i = 0; i < earlier; ++i) processors.end_of("e" + std::to_string(i));
+    const int begin = earlier > 0 ? processors.end_of("e" + std::to_string(earlier - 1)) : 0;
+    processors.put(1, "mine", 300);
+    return processors.end_of("mine") - begin;
   };
   BOOST_TEST(end(0) == 300);
   BOOST_TEST(end(9) == 300);

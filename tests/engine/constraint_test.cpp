@@ -25,7 +25,7 @@ struct told {
 
 class listening_guide final : public guide {
  public:
-  explicit listening_guide(std::shared_ptr<told> by) : told_(std::move(by)) {}
+  explicit listening_guide(std::shared_ptr<told> record) : told_(std::move(record)) {}
 
   bool allow(std::span<std::uint64_t>) override { return call(), false; }
   void accept(token next) override {
@@ -89,27 +89,27 @@ BOOST_AUTO_TEST_CASE(the_guide_follows_random_histories) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
     const auto below = [&](std::size_t bound) { return random() % bound; };
-    guided_sequence one(3);
+    guided_sequence seq(3);
     for (int step = 0; step < 60; ++step) {
       std::vector<token> ahead(below(5));
       for (auto& each : ahead) each = static_cast<token>(below(3));
-      if (below(3) == 0) one.heard->calls_until_postponed = static_cast<int>(below(4));
-      one.ask(ahead);
-      one.heard->calls_until_postponed = -1;
-      for (auto taken = below(ahead.size() + 1), i = std::size_t{0}; i < taken; ++i) one.tokens.push_back(ahead[i]);
-      if (below(3) == 0) one.tokens.push_back(static_cast<token>(below(3)));
-      if (below(8) == 0) one.truncate(below(one.tokens.size() + 1));
+      if (below(3) == 0) seq.heard->calls_until_postponed = static_cast<int>(below(4));
+      seq.ask(ahead);
+      seq.heard->calls_until_postponed = -1;
+      for (auto taken = below(ahead.size() + 1), i = std::size_t{0}; i < taken; ++i) seq.tokens.push_back(ahead[i]);
+      if (below(3) == 0) seq.tokens.push_back(static_cast<token>(below(3)));
+      if (below(8) == 0) seq.truncate(below(seq.tokens.size() + 1));
     }
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_token_is_accepted_once_however_often_it_was_ahead) {
-  guided_sequence one(0);
+  guided_sequence seq(0);
   const std::vector<token> forced(100, 7);
-  for (std::size_t i = 0; i <= forced.size(); ++i) one.ask(std::span(forced).first(i));
-  one.tokens = forced;
-  one.ask({});
-  BOOST_TEST(one.heard->calls == 2 * 100 + 1);  // tokens, and masks after each
+  for (std::size_t i = 0; i <= forced.size(); ++i) seq.ask(std::span(forced).first(i));
+  seq.tokens = forced;
+  seq.ask({});
+  BOOST_TEST(seq.heard->calls == 2 * 100 + 1);  // tokens, and masks after each
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -18,24 +18,24 @@ namespace data = boost::unit_test::data;
 /// How what is cached has left the slot that it was run in.
 enum class left { preempted, preempted_twice, saved, saved_preempted };
 
-std::ostream& operator<<(std::ostream& out, left how) {
+std::ostream& operator<<(std::ostream& out, left state) {
   constexpr const char* names[] = {"preempted", "preempted twice", "saved and opened", "preempted, saved and opened"};
-  return out << names[static_cast<int>(how)];
+  return out << names[static_cast<int>(state)];
 }
 
 /// Steps so long that rings hold every token that fits.
-engine_options with_long_steps(const kept_engine& each) {
-  auto options = each.options();
+engine_options with_long_steps(const kept_engine& kept) {
+  auto options = kept.options();
   options.limits.max_sequence_length = std::min(*options.limits.max_sequence_length, 200);
   options.batching.max_batched_tokens = 256;
   return options;
 }
 
-net::awaitable<sequence> leave(engine& running, sequence seq, left how) {
+net::awaitable<sequence> leave(engine& running, sequence seq, left state) {
   const session_path file;
-  if (how != left::saved) co_await seq.async_suspend();
-  if (how == left::preempted) co_return seq;
-  if (how == left::preempted_twice) {
+  if (state != left::saved) co_await seq.async_suspend();
+  if (state == left::preempted) co_return seq;
+  if (state == left::preempted_twice) {
     const auto received = seq.tokens();
     seq.truncate(static_cast<int>(received.size()) - 1);
     co_await seq.async_forward({received.back()});

@@ -13,10 +13,10 @@ BOOST_AUTO_TEST_SUITE(time_limits)
 
 /// What a generation has come to, read by a `complete()` begun with it.
 struct reading {
-  reading(toy_engine& toy, request what) : stream(toy.running.generate(std::move(what))) {
+  reading(toy_engine& toy, request wanted) : stream(toy.running.generate(std::move(wanted))) {
     stream.async_complete(net::bind_executor(context, [this](error_code code, completion result) {
       received = code;
-      all = std::move(result);
+      answer = std::move(result);
     }));
   }
 
@@ -29,7 +29,7 @@ struct reading {
   net::io_context context;
   token_stream stream;
   std::optional<error_code> received;
-  completion all;
+  completion answer;
 };
 
 bool says(const diagnostics& received, std::string_view words) {
@@ -46,9 +46,9 @@ void check_late(reading& late, std::initializer_list<std::string_view> words) {
 void check_out_of_time(reading& over, const std::vector<token>& tokens) {
   BOOST_REQUIRE(over.over());
   BOOST_TEST(!over.received->failed());
-  BOOST_CHECK(over.all.reason == finish_reason::deadline_exceeded);
+  BOOST_CHECK(over.answer.reason == finish_reason::deadline_exceeded);
   BOOST_TEST(!over.stream.error());
-  BOOST_TEST(ids_of(over.all.tokens) == tokens, boost::test_tools::per_element());
+  BOOST_TEST(ids_of(over.answer.tokens) == tokens, boost::test_tools::per_element());
 }
 
 void rounds(toy_engine& toy, int count) {
@@ -86,8 +86,8 @@ BOOST_AUTO_TEST_CASE(one_that_has_begun_in_time_goes_on) {
   toy.time->advance(1h);
   toy.settle(whole.context);
   BOOST_REQUIRE(whole.over());
-  BOOST_TEST(ids_of(whole.all.tokens) == toy_continuation({7}, 6), boost::test_tools::per_element());
-  BOOST_CHECK(whole.all.reason == finish_reason::length);
+  BOOST_TEST(ids_of(whole.answer.tokens) == toy_continuation({7}, 6), boost::test_tools::per_element());
+  BOOST_CHECK(whole.answer.reason == finish_reason::length);
 }
 
 BOOST_AUTO_TEST_CASE(one_whose_prompt_takes_too_long_fails) {
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_never_asks_is_named) {
 
 BOOST_AUTO_TEST_CASE(a_token_that_comes_out_of_a_step_too_late_does_not_count) {
   toy_engine toy;
-  toy.control->before = [&](const scheduler::step&) { toy.time->advance(1s); };
+  toy.control->on_step = [&](const scheduler::step&) { toy.time->advance(1s); };
   reading late(toy, request{.prompt = token_ids{7}, .start_within = 1s});
   reading over(toy, request{.prompt = token_ids{8}, .finish_within = 1s});
   reading whole(toy, request{.prompt = token_ids{9}, .max_tokens = 1, .start_within = 1s + 1ns});
@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(a_token_that_comes_out_of_a_step_too_late_does_not_count) {
   check_late(late, {"its prompt of 1 tokens"});
   check_out_of_time(over, {});
   BOOST_REQUIRE(whole.over());
-  BOOST_TEST(whole.all.tokens.size() == 1u);
+  BOOST_TEST(whole.answer.tokens.size() == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(finish_within_keeps_what_there_is) {
@@ -143,8 +143,8 @@ BOOST_AUTO_TEST_CASE(finish_within_keeps_what_there_is) {
   toy.time->advance(1ns);
   rounds(toy, 1);
   check_out_of_time(over, toy_continuation({7}, 5));
-  BOOST_TEST(over.all.usage.generated_tokens == 5);
-  BOOST_CHECK(over.all.usage.total_time == 5s);
+  BOOST_TEST(over.answer.usage.generated_tokens == 5);
+  BOOST_CHECK(over.answer.usage.total_time == 5s);
   BOOST_TEST(toy.running.stats().free_slots == 4);
 }
 
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(with_nothing_generated_it_ends_without_an_error) {
   toy.time->advance(1s);
   rounds(toy, 1);
   check_out_of_time(over, {});
-  BOOST_TEST(over.all.usage.generated_tokens == 0);
+  BOOST_TEST(over.answer.usage.generated_tokens == 0);
 }
 
 BOOST_AUTO_TEST_CASE(of_two_limits_the_shorter_one_decides_however_far_the_clock_jumps) {
@@ -254,7 +254,7 @@ BOOST_AUTO_TEST_CASE(limits_beyond_the_clock_never_come) {
   BOOST_REQUIRE(received);
   BOOST_TEST(!received->failed());
   BOOST_REQUIRE(whole.over());
-  BOOST_TEST(whole.all.tokens.size() == 3u);
+  BOOST_TEST(whole.answer.tokens.size() == 3u);
 }
 
 BOOST_AUTO_TEST_CASE(bad_limits_are_refused_at_once_in_words) {

@@ -51,9 +51,9 @@ BOOST_AUTO_TEST_CASE(a_handle_with_another_default_token_takes_over_the_generati
     using namespace net::experimental::awaitable_operators;
     auto first = net::use_awaitable_t<>::as_default_on(toy.running.generate({.prompt = token_ids{5}, .max_tokens = 2}));
     awaitable_stream second = toy.running.generate({.prompt = token_ids{6}, .max_tokens = 2});
-    const auto [one, two] = co_await (first.async_complete() && second.async_complete());
-    BOOST_TEST(ids_of(one.tokens) == toy_continuation({5}, 2), boost::test_tools::per_element());
-    BOOST_TEST(ids_of(two.tokens) == toy_continuation({6}, 2), boost::test_tools::per_element());
+    const auto [first_answer, second_answer] = co_await (first.async_complete() && second.async_complete());
+    BOOST_TEST(ids_of(first_answer.tokens) == toy_continuation({5}, 2), boost::test_tools::per_element());
+    BOOST_TEST(ids_of(second_answer.tokens) == toy_continuation({6}, 2), boost::test_tools::per_element());
   });
 }
 

@@ -30,23 +30,24 @@ struct kind {
   engine_options (*change)(engine_options);
 };
 
-std::ostream& operator<<(std::ostream& out, const kind& of) { return out << of.golden; }
+std::ostream& operator<<(std::ostream& out, const kind& variant) { return out << variant.golden; }
 
 const std::vector<kind> kinds{
-    {"llama_default", [](engine_options of) { return of; }},
-    {"llama_gguf", [](engine_options of) { return of.compute_type = compute_type::int8, of; }},
-    {"llama_default", [](engine_options of) { return of.kv.quantization = cache::int4(), of; }},
-    {"llama_default", [](engine_options of) { return of.kv.sinks = cache::sink_window{.sinks = 4, .window = 40}, of; }},
-    {"llama_default", [](engine_options of) { return of.kv.offload = true, of; }},
-    {"mistral_window", [](engine_options of) { return of; }},
-    {"gemma3n_text", [](engine_options of) { return of; }},
-    {"deepseek_v2_lite", [](engine_options of) { return of; }},
-    {"mixtral_published", [](engine_options of) { return of; }},
-    {"mamba_tiny", [](engine_options of) { return of; }},
-    {"jamba_tiny", [](engine_options of) { return of; }},
-    {"rwkv_published", [](engine_options of) { return of; }},
-    {"bart_tiny", [](engine_options of) { return of; }},
-    {"t5_published", [](engine_options of) { return of; }},
+    {"llama_default", [](engine_options options) { return options; }},
+    {"llama_gguf", [](engine_options options) { return options.compute_type = compute_type::int8, options; }},
+    {"llama_default", [](engine_options options) { return options.kv.quantization = cache::int4(), options; }},
+    {"llama_default",
+     [](engine_options options) { return options.kv.sinks = cache::sink_window{.sinks = 4, .window = 40}, options; }},
+    {"llama_default", [](engine_options options) { return options.kv.offload = true, options; }},
+    {"mistral_window", [](engine_options options) { return options; }},
+    {"gemma3n_text", [](engine_options options) { return options; }},
+    {"deepseek_v2_lite", [](engine_options options) { return options; }},
+    {"mixtral_published", [](engine_options options) { return options; }},
+    {"mamba_tiny", [](engine_options options) { return options; }},
+    {"jamba_tiny", [](engine_options options) { return options; }},
+    {"rwkv_published", [](engine_options options) { return options; }},
+    {"bart_tiny", [](engine_options options) { return options; }},
+    {"t5_published", [](engine_options options) { return options; }},
 };
 
 /// Streams in one batch; then a sequence that is forked, swapped out, saved and opened again.
@@ -110,8 +111,8 @@ BOOST_AUTO_TEST_CASE(devices_load_it) {
       });
   }
   BOOST_TEST(torch_is_loaded());
-  for (const auto& each : loaded)
-    BOOST_TEST(run_all(each, tiny_engine(*each)) == expected, boost::test_tools::per_element());
+  for (const auto& loaded_model : loaded)
+    BOOST_TEST(run_all(loaded_model, tiny_engine(*loaded_model)) == expected, boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(what_it_throws_comes_through) {

@@ -18,8 +18,8 @@ class dequantizing_codec final : public cache::codec {
 
   std::string name() const override { return built_in_->name() + ", dequantized"; }
   std::int64_t quantized_bytes(int head_dim) const override { return built_in_->quantized_bytes(head_dim); }
-  void quantize(const float* values, int head_dim, std::byte* into) const override {
-    built_in_->quantize(values, head_dim, into);
+  void quantize(const float* values, int head_dim, std::byte* output) const override {
+    built_in_->quantize(values, head_dim, output);
   }
   void dequantize(const std::byte* quantized, int head_dim, float* values) const override {
     built_in_->dequantize(quantized, head_dim, values);
@@ -29,9 +29,9 @@ class dequantizing_codec final : public cache::codec {
   std::shared_ptr<const cache::codec> built_in_;
 };
 
-inline cache::quantization dequantizing(const cache::quantization& how) {
-  return {std::make_shared<dequantizing_codec>(how.keys), std::make_shared<dequantizing_codec>(how.values),
-          how.residual};
+inline cache::quantization dequantizing(const cache::quantization& scheme) {
+  return {std::make_shared<dequantizing_codec>(scheme.keys), std::make_shared<dequantizing_codec>(scheme.values),
+          scheme.residual};
 }
 
 }  // namespace cogen::test

@@ -19,17 +19,17 @@ struct setting {
   bool late;
 };
 
-std::ostream& operator<<(std::ostream& to, const setting& what) {
-  return to << "depth " << what.depth << (what.late ? ", late" : "");
+std::ostream& operator<<(std::ostream& out, const setting& value) {
+  return out << "depth " << value.depth << (value.late ? ", late" : "");
 }
 
 const std::vector<setting> settings{{1, false}, {2, false}, {2, true}};
 
 /// An engine whose device samples.
 struct sampling_engine : toy_engine {
-  explicit sampling_engine(const setting& how, std::vector<token> end_tokens = {})
-      : toy_engine({.end_tokens = std::move(end_tokens), .depth = how.depth, .late = how.late}) {
-    control->hold = how.depth > 1;
+  explicit sampling_engine(const setting& mode, std::vector<token> end_tokens = {})
+      : toy_engine({.end_tokens = std::move(end_tokens), .depth = mode.depth, .late = mode.late}) {
+    control->hold = mode.depth > 1;
     control->device = [](const sampling_row& row, const sampling_lists& lists, std::vector<float> scores, token last) {
       return described_sampling(row, lists)(std::move(scores), last);
     };
@@ -75,10 +75,10 @@ void check_same(const std::vector<ending>& sampled, const std::vector<ending>& e
 }
 
 /// So hot that the toy model's one high score decides nothing.
-sampling_params hot(std::uint64_t seed, sampling_params how = {}) {
-  how.temperature = 40;
-  how.seed = seed;
-  return how;
+sampling_params hot(std::uint64_t seed, sampling_params params = {}) {
+  params.temperature = 40;
+  params.seed = seed;
+  return params;
 }
 
 std::vector<request> some_requests() {
@@ -137,18 +137,19 @@ BOOST_DATA_TEST_CASE(what_cannot_be_sampled_fails_as_on_the_host, data::make(set
 std::vector<token> under_control(toy_engine& toy) {
   net::io_context context;
   std::vector<token> seen;
-  const auto decode = [&](sequence& of, std::vector<token> fed, const sampling_params& how) {
+  const auto decode = [&](sequence& seq, std::vector<token> fed, const sampling_params& params) {
     std::optional<sampled_token> chosen;
-    of.async_decode(std::move(fed), how,
-                    net::bind_executor(context, [&](error_code, sampled_token result) { chosen = std::move(result); }));
+    seq.async_decode(std::move(fed), params, net::bind_executor(context, [&](error_code, sampled_token result) {
+                       chosen = std::move(result);
+                     }));
     for (int i = 0; i < 20 && !chosen; ++i) go_on(toy, context, 1);
     BOOST_REQUIRE(chosen);
     seen.push_back(chosen->id);
   };
-  const auto cancel_decode = [&](sequence& of, int rounds) {
+  const auto cancel_decode = [&](sequence& seq, int rounds) {
     net::cancellation_signal signal;
     bool received = false;
-    of.async_decode(
+    seq.async_decode(
         {5, 6}, hot(8),
         net::bind_cancellation_slot(signal.slot(),
                                     net::bind_executor(context, [&](error_code, sampled_token) { received = true; })));

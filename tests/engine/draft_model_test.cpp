@@ -23,14 +23,14 @@ BOOST_AUTO_TEST_SUITE(draft_models)
 
 toy_setup with_drafts() { return {.max_batched_tokens = 24, .max_draft_tokens = 16}; }
 
-std::vector<request> some_requests(const std::shared_ptr<drafter>& by) {
-  std::vector<request> all;
+std::vector<request> some_requests(const std::shared_ptr<drafter>& proposer) {
+  std::vector<request> requests;
   for (token first = 0; first < 3; ++first)
-    all.push_back({.prompt = token_ids{first, 2, 4},
-                   .max_tokens = 40,
-                   .sampling = {.temperature = first == 2 ? 40. : 0., .seed = 7},
-                   .speculative = {.drafter = by, .max_draft_tokens = 5}});
-  return all;
+    requests.push_back({.prompt = token_ids{first, 2, 4},
+                        .max_tokens = 40,
+                        .sampling = {.temperature = first == 2 ? 40. : 0., .seed = 7},
+                        .speculative = {.drafter = proposer, .max_draft_tokens = 5}});
+  return requests;
 }
 
 struct drafted_answers {
@@ -41,17 +41,17 @@ struct drafted_answers {
 /// Polls the engine, and then `between` does what it wants.
 drafted_answers answers(engine& running, const std::vector<request>& asked, const std::function<void()>& between = {}) {
   net::io_context context;
-  drafted_answers all;
-  all.tokens.resize(asked.size());
+  drafted_answers result;
+  result.tokens.resize(asked.size());
   std::size_t received = 0;
   std::vector<token_stream> streams;
   for (const auto& each : asked) streams.push_back(running.generate(each));
   for (std::size_t i = 0; i < asked.size(); ++i)
     streams[i].async_complete(net::bind_executor(context, [&, i](error_code code, const completion& whole) {
       BOOST_TEST(!code, streams[i].error().message());
-      all.tokens[i] = ids_of(whole.tokens);
-      all.drafts += whole.usage.draft_tokens;
-      all.accepted += whole.usage.accepted_draft_tokens;
+      result.tokens[i] = ids_of(whole.tokens);
+      result.drafts += whole.usage.draft_tokens;
+      result.accepted += whole.usage.accepted_draft_tokens;
       ++received;
     }));
   for (int i = 0; i < 2000 && received < asked.size(); ++i) {
@@ -61,14 +61,14 @@ drafted_answers answers(engine& running, const std::vector<request>& asked, cons
     if (between) between();
   }
   BOOST_TEST(received == asked.size());
-  return all;
+  return result;
 }
 
 BOOST_DATA_TEST_CASE(drafts_change_no_token_however_late_they_come, data::make({0, 1, 2, 4, 9}), steps) {
   toy_engine plain(with_drafts()), smaller(with_drafts()), toy(with_drafts());
   const auto expected = answers(plain.running, some_requests(nullptr));
-  const auto by = draft_model(smaller.running);
-  const auto received = answers(toy.running, some_requests(by), [&] {
+  const auto proposer = draft_model(smaller.running);
+  const auto received = answers(toy.running, some_requests(proposer), [&] {
     for (int i = 0; i < steps; ++i) smaller.running.poll_one();
   });
   BOOST_TEST(received.tokens == expected.tokens);
@@ -80,11 +80,11 @@ BOOST_DATA_TEST_CASE(drafts_change_no_token_however_late_they_come, data::make({
 BOOST_AUTO_TEST_CASE(the_same_model_drafts_what_is_generated) {
   const auto model = golden_model("llama_default");
   engine plain(model, tiny_engine()), smaller(model, tiny_engine()), running(model, tiny_engine());
-  const auto asked = [&](std::shared_ptr<drafter> by) {
+  const auto asked = [&](std::shared_ptr<drafter> proposer) {
     return std::vector{request{.prompt = some_tokens(*model, 20, 1),
                                .max_tokens = 50,
                                .ignore_eos = true,
-                               .speculative = {.drafter = std::move(by), .max_draft_tokens = 4}}};
+                               .speculative = {.drafter = std::move(proposer), .max_draft_tokens = 4}}};
   };
   const auto expected = answers(plain, asked(nullptr));
   const auto received = answers(running, asked(draft_model(smaller)), [&] {
@@ -115,7 +115,7 @@ BOOST_AUTO_TEST_CASE(a_device_that_fails_at_any_step_only_means_no_more_drafts) 
   const auto expected = answers(plain.running, some_requests(nullptr));
   for (int end = 0; end < 20; ++end) {
     toy_engine smaller(with_drafts()), toy(with_drafts());
-    smaller.control->before = [left = end](const scheduler::step&) mutable {
+    smaller.control->on_step = [left = end](const scheduler::step&) mutable {
       if (left-- == 0) throw std::runtime_error("the device is gone");
     };
     const auto received = answers(toy.running, some_requests(draft_model(smaller.running)), [&] {
@@ -139,9 +139,9 @@ BOOST_AUTO_TEST_CASE(a_request_that_is_too_long_for_the_drafting_engine_goes_on_
 
 BOOST_AUTO_TEST_CASE(requests_that_end_early_leave_no_sequence_behind) {
   toy_engine smaller(with_drafts()), toy(with_drafts());
-  const auto by = draft_model(smaller.running);
+  const auto proposer = draft_model(smaller.running);
   for (int rounds = 0; rounds < 12; ++rounds) {
-    std::optional<token_stream> stream = toy.running.generate(some_requests(by)[0]);
+    std::optional<token_stream> stream = toy.running.generate(some_requests(proposer)[0]);
     net::io_context context;
     stream->async_complete(net::bind_executor(context, [](error_code, const completion&) {}));
     for (int i = 0; i < rounds; ++i) {
@@ -158,16 +158,16 @@ BOOST_AUTO_TEST_CASE(requests_that_end_early_leave_no_sequence_behind) {
   }
 }
 
-std::string refusal(engine& running, const std::shared_ptr<drafter>& by) {
+std::string refusal(engine& running, const std::shared_ptr<drafter>& proposer) {
   net::io_context context;
-  auto stream = running.generate(some_requests(by)[0]);
+  auto stream = running.generate(some_requests(proposer)[0]);
   stream.async_complete(net::bind_executor(context, [](error_code, const completion&) {}));
   settle(running, context);
   return stream.error().message();
 }
 
-engine toy_with_tokens(toy_engine& of, const text::tokenizer_spec& spec) {
-  auto parts = of.parts(with_drafts());
+engine toy_with_tokens(toy_engine& toy, const text::tokenizer_spec& spec) {
+  auto parts = toy.parts(with_drafts());
   parts.tokenizer = std::make_shared<const text::tokenizer>(spec);
   return engine(std::move(parts), {.external_stepping = true});
 }
@@ -175,17 +175,17 @@ engine toy_with_tokens(toy_engine& of, const text::tokenizer_spec& spec) {
 BOOST_AUTO_TEST_CASE(an_engine_with_other_tokens_is_refused) {
   toy_engine toy(with_drafts());
   const auto spec = small_spec({{"a", "b"}, {"c", "d"}});
-  auto one = toy_with_tokens(toy, spec), same = toy_with_tokens(toy, spec);
+  auto base = toy_with_tokens(toy, spec), same = toy_with_tokens(toy, spec);
   auto other = toy_with_tokens(toy, small_spec({{"a", "b"}, {"c", "e"}})),
        more = toy_with_tokens(toy, small_spec({{"a", "b"}, {"c", "d"}, {"e", "f"}}));
-  BOOST_TEST(refusal(one, draft_model(same)) == "");
+  BOOST_TEST(refusal(base, draft_model(same)) == "");
   const std::string sentence = "draft_model() needs engines with the same tokens: ";
-  const auto second = std::to_string(one.tokenizer()->size() - 1), third = std::to_string(one.tokenizer()->size());
-  BOOST_TEST(refusal(one, draft_model(other)) ==
+  const auto second = std::to_string(base.tokenizer()->size() - 1), third = std::to_string(base.tokenizer()->size());
+  BOOST_TEST(refusal(base, draft_model(other)) ==
              sentence + "those of its own differ from the request's from token " + second + " on");
-  BOOST_TEST(refusal(one, draft_model(more)) ==
+  BOOST_TEST(refusal(base, draft_model(more)) ==
              sentence + "those of its own differ from the request's from token " + third + " on");
-  BOOST_TEST(refusal(one, draft_model(toy.running)) ==
+  BOOST_TEST(refusal(base, draft_model(toy.running)) ==
              sentence + "its own has 97 tokens without a tokenizer, the request's 97 tokens of a tokenizer");
 }
 
@@ -195,10 +195,10 @@ BOOST_AUTO_TEST_CASE(engines_with_threads_of_their_own_draft_for_each_other) {
   for (int round = 0; round < 8; ++round) {
     auto smaller = std::make_optional<toy_engine>(with_drafts(), engine_options{});
     toy_engine toy(with_drafts(), engine_options{});
-    const auto by = draft_model(smaller->running);
+    const auto proposer = draft_model(smaller->running);
     std::vector<token_stream> streams;
     std::vector<std::future<completion>> wholes;
-    for (const auto& each : some_requests(by)) streams.push_back(toy.running.generate(each));
+    for (const auto& each : some_requests(proposer)) streams.push_back(toy.running.generate(each));
     for (auto& each : streams) wholes.push_back(each.async_complete(net::use_future));
     if (round % 2 == 0) smaller->running.stop();
     for (std::size_t i = 0; i < wholes.size(); ++i) BOOST_TEST(ids_of(wholes[i].get().tokens) == expected.tokens[i]);

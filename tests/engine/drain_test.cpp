@@ -27,14 +27,14 @@ struct drain {
 
 /// What a `complete()` comes to.
 struct gathering {
-  gathering(token_stream& from, net::io_context& context) {
-    from.async_complete(net::bind_executor(context, [this](error_code code, completion result) {
+  gathering(token_stream& stream, net::io_context& context) {
+    stream.async_complete(net::bind_executor(context, [this](error_code code, completion result) {
       received = code;
-      all = std::move(result);
+      answer = std::move(result);
     }));
   }
   std::optional<error_code> received;
-  completion all;
+  completion answer;
 };
 
 void check_refused(engine& running) {
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(what_runs_and_what_waits_goes_on_to_its_end) {
   BOOST_TEST(!ended_early);
   BOOST_TEST(wait.over());
   for (int i = 0; i < 5; ++i)
-    BOOST_TEST(ids_of(read[static_cast<std::size_t>(i)]->all.tokens) == toy_continuation({i}, 6),
+    BOOST_TEST(ids_of(read[static_cast<std::size_t>(i)]->answer.tokens) == toy_continuation({i}, 6),
                boost::test_tools::per_element());
   check_refused(toy.running);
 }
@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(a_reader_that_stopped_reading_holds_it_up_until_it_reads_or
   BOOST_TEST(!wait.over());
   const gathering rest(slow, context);
   toy.settle(context);
-  BOOST_TEST(ids_of(rest.all.tokens) == toy_continuation({7}, 5), boost::test_tools::per_element());
+  BOOST_TEST(ids_of(rest.answer.tokens) == toy_continuation({7}, 5), boost::test_tools::per_element());
   BOOST_TEST(!wait.over());
   other.reset();
   toy.settle(context);
@@ -121,7 +121,7 @@ BOOST_AUTO_TEST_CASE(a_limit_of_time_ends_what_holds_it_up) {
   BOOST_TEST(wait.over());
   const gathering rest(slow, context);
   toy.settle(context);
-  BOOST_TEST(rest.all.tokens.size() == 2u);
+  BOOST_TEST(rest.answer.tokens.size() == 2u);
 }
 
 BOOST_AUTO_TEST_CASE(sequences_at_rest_do_not_hold_it_up_and_pending_operations_do) {
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(an_engine_that_ends_before_tells_those_who_wait) {
     toy_engine toy;
     const auto stream = toy.running.generate({.prompt = token_ids{7}});
     died.emplace(toy.running, context);
-    toy.control->before = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
+    toy.control->on_step = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
     toy.running.poll_one();
   }
   context.restart();
@@ -254,8 +254,8 @@ BOOST_AUTO_TEST_CASE(it_is_awaited_like_everything_else) {
     auto stream = toy.running.generate({.prompt = token_ids{7}, .max_tokens = 4});
     co_await toy.running.async_drain();
     BOOST_TEST(stream.ended());
-    const auto all = co_await stream.async_complete();
-    BOOST_TEST(all.tokens.size() == 4u);
+    const auto answer = co_await stream.async_complete();
+    BOOST_TEST(answer.tokens.size() == 4u);
   });
 }
 
@@ -270,9 +270,9 @@ BOOST_AUTO_TEST_CASE(an_engine_with_a_thread_drains_while_many_ask) {
         auto stream = toy.running.generate({.prompt = token_ids(prompt), .max_tokens = 20});
         net::io_context context;
         error_code received;
-        stream.async_complete(net::bind_executor(context, [&](error_code code, completion all) {
+        stream.async_complete(net::bind_executor(context, [&](error_code code, completion answer) {
           received = code;
-          if (!code && ids_of(all.tokens) != toy_continuation(prompt, 20)) ++wrong;
+          if (!code && ids_of(answer.tokens) != toy_continuation(prompt, 20)) ++wrong;
         }));
         context.run();
         if (received) return void(wrong += received != make_error_code(error::draining));

@@ -17,13 +17,13 @@ toy_setup with_memory(std::int64_t budget) {
 }
 
 /// That it says what comes true: the tokens that the request comes to hold, and the bytes set aside for them.
-void check_comes_true(toy_engine& toy, const request& what) {
-  const auto received = toy.running.estimate(what);
+void check_comes_true(toy_engine& toy, const request& wanted) {
+  const auto received = toy.running.estimate(wanted);
   BOOST_TEST(received.fits());
   net::io_context context;
   std::optional<completion> whole;
-  auto stream = toy.running.generate(what);
-  stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
+  auto stream = toy.running.generate(wanted);
+  stream.async_complete(net::bind_executor(context, [&](error_code, completion answer) { whole = std::move(answer); }));
   toy.running.poll_one();
   toy.running.poll_one();
   BOOST_TEST(toy.running.stats().cache_bytes == received.cache_bytes);
@@ -87,10 +87,10 @@ BOOST_AUTO_TEST_CASE(it_disturbs_no_request_and_needs_no_slot) {
   options.external_stepping = true;
   toy_engine toy({}, std::move(options));
   const auto queued = toy.running.generate({.prompt = token_ids{1}});
-  const auto before = toy.running.stats();
+  const auto previous = toy.running.stats();
   BOOST_TEST(toy.running.estimate({.prompt = token_ids{1, 2}}).fits());
   const auto after = toy.running.stats();
-  BOOST_TEST(after.queued == before.queued);
+  BOOST_TEST(after.queued == previous.queued);
   BOOST_TEST(after.steps == 0u);
   toy.running.stop();
   BOOST_TEST(toy.running.estimate({.prompt = token_ids{1, 2}}).fits());

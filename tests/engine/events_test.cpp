@@ -53,35 +53,35 @@ request counting(int tokens, int wanted, int buffered = 16) {
 BOOST_AUTO_TEST_SUITE(events)
 
 BOOST_AUTO_TEST_CASE(a_request_is_accepted_scheduled_prefilled_and_finished) {
-  observed all;
-  auto stream = all.toy.running.generate(counting(11, 3));
-  all.settle();
-  check(all.sink->received, {"1 accepted 11", "1 scheduled in 0", "step 1: 1 rows, 8 tokens", "1 prefilled 8",
-                             "step 2: 1 rows, 3 tokens", "1 prefilled 3", "1 first_token", "step 3: 1 rows, 1 tokens",
-                             "step 4: 1 rows, 1 tokens", "1 finished length"});
+  observed subject;
+  auto stream = subject.toy.running.generate(counting(11, 3));
+  subject.settle();
+  check(subject.sink->received, {"1 accepted 11", "1 scheduled in 0", "step 1: 1 rows, 8 tokens", "1 prefilled 8",
+                                 "step 2: 1 rows, 3 tokens", "1 prefilled 3", "1 first_token",
+                                 "step 3: 1 rows, 1 tokens", "step 4: 1 rows, 1 tokens", "1 finished length"});
   BOOST_TEST(stream.id() == 1u);
-  const auto& end = all.sink->events.back();
+  const auto& end = subject.sink->events.back();
   BOOST_TEST(end.usage.prompt_tokens == 11);
   BOOST_TEST(end.usage.generated_tokens == 3);
   BOOST_TEST(end.step == 4u);
   BOOST_TEST(!end.error);
-  BOOST_TEST(all.stats().finished == 1u);
+  BOOST_TEST(subject.stats().finished == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_prompt_that_fits_into_one_step_is_one_chunk) {
-  observed all;
-  auto stream = all.toy.running.generate(counting(1, 1));
-  all.settle();
-  check(all.sink->received, {"1 accepted 1", "1 scheduled in 0", "step 1: 1 rows, 1 tokens", "1 prefilled 1",
-                             "1 first_token", "1 finished length"});
+  observed subject;
+  auto stream = subject.toy.running.generate(counting(1, 1));
+  subject.settle();
+  check(subject.sink->received, {"1 accepted 1", "1 scheduled in 0", "step 1: 1 rows, 1 tokens", "1 prefilled 1",
+                                 "1 first_token", "1 finished length"});
 }
 
 BOOST_AUTO_TEST_CASE(steps_tell_what_the_engine_held_while_they_ran) {
-  observed all({.slots = 2, .max_batched_tokens = 64});
+  observed subject({.slots = 2, .max_batched_tokens = 64});
   std::vector<token_stream> streams;
-  for (int i = 0; i < 3; ++i) streams.push_back(all.toy.running.generate(counting(4 + i, 2)));
-  all.settle();
-  const auto& steps = all.sink->steps;
+  for (int i = 0; i < 3; ++i) streams.push_back(subject.toy.running.generate(counting(4 + i, 2)));
+  subject.settle();
+  const auto& steps = subject.sink->steps;
   BOOST_REQUIRE(steps.size() == 4u);
   for (std::size_t i = 0; i < 4; ++i) BOOST_TEST(steps[i].number == i + 1);
   BOOST_TEST(steps[0].rows == 2);
@@ -97,150 +97,151 @@ BOOST_AUTO_TEST_CASE(steps_tell_what_the_engine_held_while_they_ran) {
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_with_a_slot_but_no_row_yet_has_its_events_too) {
-  observed all({.slots = 2, .max_batched_tokens = 8});
-  auto first = all.toy.running.generate(counting(16, 1));
-  auto second = all.toy.running.generate(counting(3, 1));
-  all.toy.running.poll_one();
-  check(all.sink->received, {"1 accepted 16", "2 accepted 3", "1 scheduled in 0", "2 scheduled in 1",
-                             "step 1: 1 rows, 8 tokens", "1 prefilled 8"});
-  BOOST_TEST(all.stats().scheduled == 2);
-  BOOST_TEST(all.stats().waiting_tokens == 0);
+  observed subject({.slots = 2, .max_batched_tokens = 8});
+  auto first = subject.toy.running.generate(counting(16, 1));
+  auto second = subject.toy.running.generate(counting(3, 1));
+  subject.toy.running.poll_one();
+  check(subject.sink->received, {"1 accepted 16", "2 accepted 3", "1 scheduled in 0", "2 scheduled in 1",
+                                 "step 1: 1 rows, 8 tokens", "1 prefilled 8"});
+  BOOST_TEST(subject.stats().scheduled == 2);
+  BOOST_TEST(subject.stats().waiting_tokens == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_refused_request_has_one_event) {
-  observed all({}, 1);
-  auto wrong = all.toy.running.generate({.prompt = token_ids{1, 97}});
-  auto running = all.toy.running.generate(counting(2, 1));
-  auto too_many = all.toy.running.generate(counting(2, 1));
-  all.settle();
-  check(all.sink->life_of(wrong.id()), {"1 refused"});
-  check(all.sink->life_of(too_many.id()), {"3 refused"});
-  for (const auto& each : all.sink->events) {
+  observed subject({}, 1);
+  auto wrong = subject.toy.running.generate({.prompt = token_ids{1, 97}});
+  auto running = subject.toy.running.generate(counting(2, 1));
+  auto too_many = subject.toy.running.generate(counting(2, 1));
+  subject.settle();
+  check(subject.sink->life_of(wrong.id()), {"1 refused"});
+  check(subject.sink->life_of(too_many.id()), {"3 refused"});
+  for (const auto& each : subject.sink->events) {
     if (each.id == wrong.id()) BOOST_CHECK_EQUAL(each.error.code(), make_error_code(error::invalid_request));
     if (each.id == too_many.id()) BOOST_CHECK_EQUAL(each.error.code(), make_error_code(error::queue_full));
   }
-  BOOST_TEST(all.stats().refused == 2u);
-  BOOST_TEST(all.stats().finished == 1u);
+  BOOST_TEST(subject.stats().refused == 2u);
+  BOOST_TEST(subject.stats().finished == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_refused_handle_that_is_let_go_of_at_once_is_still_refused) {
-  observed all;
-  std::ignore = all.toy.running.generate({.prompt = token_ids{}});
-  all.settle();
-  check(all.sink->received, {"1 refused"});
-  BOOST_TEST(all.stats().cancelled == 0u);
+  observed subject;
+  std::ignore = subject.toy.running.generate({.prompt = token_ids{}});
+  subject.settle();
+  check(subject.sink->received, {"1 refused"});
+  BOOST_TEST(subject.stats().cancelled == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(one_who_is_cancelled_while_it_waits_never_had_a_slot) {
-  observed all({.slots = 1});
-  auto first = all.toy.running.generate(counting(2, 30));
-  auto second = std::make_optional(all.toy.running.generate(counting(7, 1)));
-  all.toy.running.poll_one();
-  BOOST_TEST(all.stats().waiting_tokens == 7);
+  observed subject({.slots = 1});
+  auto first = subject.toy.running.generate(counting(2, 30));
+  auto second = std::make_optional(subject.toy.running.generate(counting(7, 1)));
+  subject.toy.running.poll_one();
+  BOOST_TEST(subject.stats().waiting_tokens == 7);
   second.reset();
-  all.toy.running.poll_one();
-  check(all.sink->life_of(2), {"2 accepted 7", "2 cancelled"});
-  BOOST_TEST(all.stats().cancelled == 1u);
-  BOOST_TEST(all.stats().waiting_tokens == 0);
-  BOOST_TEST(all.stats().scheduled == 1);
+  subject.toy.running.poll_one();
+  check(subject.sink->life_of(2), {"2 accepted 7", "2 cancelled"});
+  BOOST_TEST(subject.stats().cancelled == 1u);
+  BOOST_TEST(subject.stats().waiting_tokens == 0);
+  BOOST_TEST(subject.stats().scheduled == 1);
 }
 
 BOOST_AUTO_TEST_CASE(one_who_is_cancelled_while_it_runs_leaves_its_slot) {
-  observed all;
-  auto stream = std::make_optional(all.toy.running.generate(counting(3, 30)));
-  for (int i = 0; i < 3; ++i) all.toy.running.poll_one();
+  observed subject;
+  auto stream = std::make_optional(subject.toy.running.generate(counting(3, 30)));
+  for (int i = 0; i < 3; ++i) subject.toy.running.poll_one();
   stream.reset();
-  all.settle();
-  check(all.sink->life_of(1), {"1 accepted 3", "1 scheduled in 0", "1 prefilled 3", "1 first_token", "1 cancelled"});
-  BOOST_TEST(all.sink->events.back().slot == 0);
-  BOOST_TEST(all.sink->events.back().usage.generated_tokens == 3);
-  BOOST_TEST(all.stats().scheduled == 0);
+  subject.settle();
+  check(subject.sink->life_of(1),
+        {"1 accepted 3", "1 scheduled in 0", "1 prefilled 3", "1 first_token", "1 cancelled"});
+  BOOST_TEST(subject.sink->events.back().slot == 0);
+  BOOST_TEST(subject.sink->events.back().usage.generated_tokens == 3);
+  BOOST_TEST(subject.stats().scheduled == 0);
 }
 
 BOOST_AUTO_TEST_CASE(results_of_a_step_in_flight_for_an_ended_sequence_are_not_reported) {
-  observed all;
-  all.toy.control->hold = true;
-  auto stream = std::make_optional(all.toy.running.generate(counting(3, 30)));
-  all.toy.running.poll_one();
+  observed subject;
+  subject.toy.control->hold = true;
+  auto stream = std::make_optional(subject.toy.running.generate(counting(3, 30)));
+  subject.toy.running.poll_one();
   stream.reset();
-  all.toy.running.poll_one();
-  all.toy.control->release();
-  all.settle();
-  check(all.sink->received, {"1 accepted 3", "1 scheduled in 0", "1 cancelled", "step 1: 1 rows, 3 tokens"});
+  subject.toy.running.poll_one();
+  subject.toy.control->release();
+  subject.settle();
+  check(subject.sink->received, {"1 accepted 3", "1 scheduled in 0", "1 cancelled", "step 1: 1 rows, 3 tokens"});
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_that_is_stopped_finishes) {
-  observed all;
-  auto stream = all.toy.running.generate(counting(3, 30));
-  all.toy.running.poll_one();
+  observed subject;
+  auto stream = subject.toy.running.generate(counting(3, 30));
+  subject.toy.running.poll_one();
   stream.stop();
-  all.settle();
-  check(all.sink->life_of(1),
+  subject.settle();
+  check(subject.sink->life_of(1),
         {"1 accepted 3", "1 scheduled in 0", "1 prefilled 3", "1 first_token", "1 finished aborted"});
-  BOOST_TEST(all.stats().finished == 1u);
+  BOOST_TEST(subject.stats().finished == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(who_rests_while_others_wait_is_preempted_and_resumed) {
-  observed all({.slots = 1, .idle_timeout = 10ms});
-  auto slow = all.toy.running.generate(counting(3, 4, 2));
-  all.settle();
-  auto other = all.toy.running.generate(counting(2, 1));
-  all.settle();
-  all.toy.time->advance(10ms);
-  all.settle();
-  BOOST_TEST(all.sink->steps.back().preempted == 1);
-  BOOST_TEST(all.stats().preempted == 1u);
-  while (all.read(slow)) continue;
-  check(all.sink->received,
+  observed subject({.slots = 1, .idle_timeout = 10ms});
+  auto slow = subject.toy.running.generate(counting(3, 4, 2));
+  subject.settle();
+  auto other = subject.toy.running.generate(counting(2, 1));
+  subject.settle();
+  subject.toy.time->advance(10ms);
+  subject.settle();
+  BOOST_TEST(subject.sink->steps.back().preempted == 1);
+  BOOST_TEST(subject.stats().preempted == 1u);
+  while (subject.read(slow)) continue;
+  check(subject.sink->received,
         {"1 accepted 3", "1 scheduled in 0", "step 1: 1 rows, 3 tokens", "1 prefilled 3", "1 first_token",
          "step 2: 1 rows, 1 tokens", "2 accepted 2", "1 preempted in 0", "2 scheduled in 0", "step 3: 1 rows, 2 tokens",
          "2 prefilled 2", "2 first_token", "2 finished length", "1 resumed in 0", "step 4: 1 rows, 5 tokens",
          "1 prefilled 5", "step 5: 1 rows, 1 tokens", "1 finished length"});
-  BOOST_TEST(all.sink->steps.back().preempted == 0);
+  BOOST_TEST(subject.sink->steps.back().preempted == 0);
 }
 
 BOOST_AUTO_TEST_CASE(one_who_is_preempted_may_be_cancelled) {
-  observed all({.slots = 1, .idle_timeout = 10ms});
-  auto slow = std::make_optional(all.toy.running.generate(counting(3, 4, 1)));
-  all.settle();
-  auto other = all.toy.running.generate(counting(2, 9));
-  all.settle();
-  all.toy.time->advance(10ms);
-  all.toy.running.poll_one();
+  observed subject({.slots = 1, .idle_timeout = 10ms});
+  auto slow = std::make_optional(subject.toy.running.generate(counting(3, 4, 1)));
+  subject.settle();
+  auto other = subject.toy.running.generate(counting(2, 9));
+  subject.settle();
+  subject.toy.time->advance(10ms);
+  subject.toy.running.poll_one();
   slow.reset();
-  all.settle();
-  check(all.sink->life_of(1),
+  subject.settle();
+  check(subject.sink->life_of(1),
         {"1 accepted 3", "1 scheduled in 0", "1 prefilled 3", "1 first_token", "1 preempted in 0", "1 cancelled"});
-  BOOST_TEST(all.sink->steps.back().preempted == 0);
+  BOOST_TEST(subject.sink->steps.back().preempted == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_row_that_fails_ends_its_own_request) {
-  observed all;
-  all.toy.control->poisoned[50] = true;
-  auto stream = all.toy.running.generate({.prompt = token_ids{50, 1}, .max_tokens = 5});
-  all.settle();
-  check(all.sink->life_of(1), {"1 accepted 2", "1 scheduled in 0", "1 prefilled 2", "1 finished failed"});
-  BOOST_CHECK_EQUAL(all.sink->events.back().error.code(), make_error_code(error::bad_logits));
-  BOOST_TEST(all.stats().failed == 1u);
-  BOOST_TEST(all.stats().finished == 0u);
+  observed subject;
+  subject.toy.control->poisoned[50] = true;
+  auto stream = subject.toy.running.generate({.prompt = token_ids{50, 1}, .max_tokens = 5});
+  subject.settle();
+  check(subject.sink->life_of(1), {"1 accepted 2", "1 scheduled in 0", "1 prefilled 2", "1 finished failed"});
+  BOOST_CHECK_EQUAL(subject.sink->events.back().error.code(), make_error_code(error::bad_logits));
+  BOOST_TEST(subject.stats().failed == 1u);
+  BOOST_TEST(subject.stats().finished == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(when_the_engine_dies_all_requests_end_and_then_the_engine) {
-  observed all({.slots = 1});
-  auto running = all.toy.running.generate(counting(2, 30));
-  auto waiting = all.toy.running.generate(counting(2, 30));
-  all.toy.running.poll_one();
-  all.toy.control->before = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
-  all.toy.running.poll_one();
-  check(all.sink->life_of(1),
+  observed subject({.slots = 1});
+  auto running = subject.toy.running.generate(counting(2, 30));
+  auto waiting = subject.toy.running.generate(counting(2, 30));
+  subject.toy.running.poll_one();
+  subject.toy.control->on_step = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
+  subject.toy.running.poll_one();
+  check(subject.sink->life_of(1),
         {"1 accepted 2", "1 scheduled in 0", "1 prefilled 2", "1 first_token", "1 finished failed"});
-  check(all.sink->life_of(2), {"2 accepted 2", "2 finished failed"});
-  BOOST_TEST(all.sink->received.back() == "end");
-  BOOST_CHECK_EQUAL(all.sink->end.value().code(), make_error_code(error::device_failed));
-  BOOST_TEST(all.sink->steps.size() == 1u);
-  BOOST_TEST(all.stats().failed == 2u);
-  std::ignore = all.toy.running.generate(counting(2, 1));
-  BOOST_TEST(all.sink->received.back() == "end");
+  check(subject.sink->life_of(2), {"2 accepted 2", "2 finished failed"});
+  BOOST_TEST(subject.sink->received.back() == "end");
+  BOOST_CHECK_EQUAL(subject.sink->end.value().code(), make_error_code(error::device_failed));
+  BOOST_TEST(subject.sink->steps.size() == 1u);
+  BOOST_TEST(subject.stats().failed == 2u);
+  std::ignore = subject.toy.running.generate(counting(2, 1));
+  BOOST_TEST(subject.sink->received.back() == "end");
 }
 
 BOOST_AUTO_TEST_CASE(an_engine_that_is_stopped_tells_its_end_and_lets_go_of_the_sink) {
@@ -257,11 +258,11 @@ BOOST_AUTO_TEST_CASE(an_engine_that_is_stopped_tells_its_end_and_lets_go_of_the_
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_is_accepted_with_its_first_operation_and_goes_with_its_handle) {
-  observed all;
+  observed subject;
   {
-    auto unused = all.toy.running.open();
-    auto sequence = all.toy.running.open();
-    drive(all.toy.running, [&]() -> net::awaitable<void> {
+    auto unused = subject.toy.running.open();
+    auto sequence = subject.toy.running.open();
+    drive(subject.toy.running, [&]() -> net::awaitable<void> {
       co_await sequence.async_forward({1, 2, 3}, logits_of::all);
       co_await sequence.async_decode();
       auto fork = sequence.fork();
@@ -269,26 +270,27 @@ BOOST_AUTO_TEST_CASE(a_sequence_is_accepted_with_its_first_operation_and_goes_wi
     });
     BOOST_TEST(sequence.id() == 2u);
   }
-  all.settle();
-  check(all.sink->life_of(1), {"1 cancelled"});
-  check(all.sink->life_of(2), {"2 accepted 0", "2 scheduled in 0", "2 prefilled 3", "2 first_token", "2 cancelled"});
-  check(all.sink->life_of(3), {"3 accepted 4", "3 scheduled in 1", "3 first_token", "3 cancelled"});
-  BOOST_TEST(all.stats().scheduled == 0);
+  subject.settle();
+  check(subject.sink->life_of(1), {"1 cancelled"});
+  check(subject.sink->life_of(2),
+        {"2 accepted 0", "2 scheduled in 0", "2 prefilled 3", "2 first_token", "2 cancelled"});
+  check(subject.sink->life_of(3), {"3 accepted 4", "3 scheduled in 1", "3 first_token", "3 cancelled"});
+  BOOST_TEST(subject.stats().scheduled == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_that_is_refused_may_ask_again) {
-  observed all({}, 1);
-  auto running = std::make_optional(all.toy.running.generate(counting(2, 30)));
-  auto sequence = all.toy.running.open();
-  all.toy.running.poll_one();
-  drive(all.toy.running, [&]() -> net::awaitable<void> {
+  observed subject({}, 1);
+  auto running = std::make_optional(subject.toy.running.generate(counting(2, 30)));
+  auto sequence = subject.toy.running.open();
+  subject.toy.running.poll_one();
+  drive(subject.toy.running, [&]() -> net::awaitable<void> {
     BOOST_CHECK_THROW(co_await sequence.async_forward({1}), boost::system::system_error);
   });
   running.reset();
-  all.toy.running.poll_one();
-  drive(all.toy.running, [&]() -> net::awaitable<void> { co_await sequence.async_forward({1}); });
-  check(all.sink->life_of(2), {"2 refused", "2 accepted 0", "2 scheduled in 0", "2 prefilled 1", "2 first_token"});
-  BOOST_TEST(all.stats().refused == 1u);
+  subject.toy.running.poll_one();
+  drive(subject.toy.running, [&]() -> net::awaitable<void> { co_await sequence.async_forward({1}); });
+  check(subject.sink->life_of(2), {"2 refused", "2 accepted 0", "2 scheduled in 0", "2 prefilled 1", "2 first_token"});
+  BOOST_TEST(subject.stats().refused == 1u);
 }
 
 /// Throws at the n-th event.
@@ -321,7 +323,8 @@ BOOST_AUTO_TEST_CASE(a_sink_that_throws_is_released_and_harms_no_request) {
     std::optional<completion> whole;
     auto stream = toy.running.generate(counting(11, 3));
     auto wrong = toy.running.generate({.prompt = token_ids{}});
-    stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
+    stream.async_complete(
+        net::bind_executor(context, [&](error_code, completion answer) { whole = std::move(answer); }));
     toy.settle(context);
     BOOST_REQUIRE(whole);
     BOOST_TEST(ids_of(whole->tokens) == toy_continuation(std::vector<token>(11, 5), 3),
@@ -339,7 +342,7 @@ BOOST_AUTO_TEST_CASE(a_sink_that_throws_is_released_and_harms_no_request) {
 BOOST_AUTO_TEST_CASE(a_sink_may_use_the_engine) {
   struct curious final : event_sink {
     void on_sequence(const sequence_event& event) override {
-      if (event.what == sequence_event::kind::finished && !second) second.emplace(asked->generate(counting(2, 1)));
+      if (event.type == sequence_event::kind::finished && !second) second.emplace(asked->generate(counting(2, 1)));
       finished = asked->stats().finished;
     }
     engine* asked = nullptr;
@@ -358,14 +361,14 @@ BOOST_AUTO_TEST_CASE(a_sink_may_use_the_engine) {
 }
 
 BOOST_AUTO_TEST_CASE(the_most_that_ever_was_is_kept) {
-  observed all({.slots = 3, .max_batched_tokens = 64});
+  observed subject({.slots = 3, .max_batched_tokens = 64});
   std::vector<token_stream> streams;
-  for (int i = 0; i < 5; ++i) streams.push_back(all.toy.running.generate(counting(4, 2)));
-  all.settle();
-  BOOST_TEST(all.stats().peak_rows == 3);
-  BOOST_TEST(all.stats().peak_waiting == 5);
-  BOOST_TEST(all.stats().waiting == 0);
-  BOOST_TEST(all.stats().finished == 5u);
+  for (int i = 0; i < 5; ++i) streams.push_back(subject.toy.running.generate(counting(4, 2)));
+  subject.settle();
+  BOOST_TEST(subject.stats().peak_rows == 3);
+  BOOST_TEST(subject.stats().peak_waiting == 5);
+  BOOST_TEST(subject.stats().waiting == 0);
+  BOOST_TEST(subject.stats().finished == 5u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

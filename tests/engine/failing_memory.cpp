@@ -18,10 +18,10 @@ constexpr long never = -1;
 constinit thread_local long left = never;
 constinit thread_local bool refused = false;
 constinit std::atomic<long> held = 0;
-constinit std::atomic<long> made = 0;
+constinit std::atomic<long> allocated = 0;
 
 bool refuses() {
-  ++made;
+  ++allocated;
   if (left == never || left-- > 0) return false;
   refused = true;
   errno = ENOMEM;
@@ -47,7 +47,7 @@ bool relent() {
 
 long blocks() { return held.load(); }
 
-long allocations() { return made.load(); }
+long allocations() { return allocated.load(); }
 
 }  // namespace cogen::test::failing_memory
 

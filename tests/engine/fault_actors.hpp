@@ -26,16 +26,16 @@ struct actor {
   bool failed() const { return refused_at_once || !diagnostics_list.empty(); }
 
   template <class Begin>
-  void begin(Begin how) {
+  void begin(Begin operation) {
     if (pending()) return;
-    if (!start(books, how)) refused_at_once = true;
+    if (!start(books, operation)) refused_at_once = true;
   }
 
   /// Without a handler.
   template <class Verb>
-  void do_at_once(Verb how) {
+  void do_at_once(Verb operation) {
     account unused;
-    if (!start(unused, how)) refused_at_once = true;
+    if (!start(unused, operation)) refused_at_once = true;
   }
 
   void hear(error_code code) {
@@ -43,8 +43,8 @@ struct actor {
     if (code && diagnostics_list.size() < diagnostics_list.capacity()) diagnostics_list.push_back(code);
   }
 
-  void require(bool holds, const char* what) {
-    if (!holds) wrong = what;
+  void require(bool holds, const char* message) {
+    if (!holds) wrong = message;
   }
 };
 
@@ -56,9 +56,9 @@ struct stream_actor : actor {
   template <class Refine>
   void ask(engine& running, Refine refine) {
     do_at_once([&] {
-      auto what = request{.prompt = token_ids(prompt), .max_tokens = count};
-      refine(what);
-      stream.emplace(running.generate(std::move(what)));
+      auto wanted = request{.prompt = token_ids(prompt), .max_tokens = count};
+      refine(wanted);
+      stream.emplace(running.generate(std::move(wanted)));
     });
   }
   void ask(engine& running) {
@@ -79,9 +79,9 @@ struct stream_actor : actor {
   void read_all(net::io_context& context) {
     if (!stream) return;
     begin([&] {
-      stream->async_complete(net::bind_executor(context, [this](error_code code, completion all) {
+      stream->async_complete(net::bind_executor(context, [this](error_code code, completion answer) {
         hear(code);
-        books.read(all.tokens);
+        books.read(answer.tokens);
         over = true;
       }));
     });
@@ -114,12 +114,12 @@ struct hand : actor {
   void feed(net::io_context& context, std::initializer_list<token> tokens) {
     ask(tokens, [&] {
       handle->async_forward(fed, logits_of::all,
-                            net::bind_executor(context, [this](error_code code, const logits& all) {
+                            net::bind_executor(context, [this](error_code code, const logits& scores) {
                               hear(code);
                               if (code) return;
                               held.insert(held.end(), fed.begin(), fed.end());
-                              require(all.rows() == static_cast<int>(fed.size()), "logits are missing");
-                              for (std::size_t i = 0; i < fed.size(); ++i) check(all[static_cast<int>(i)], i);
+                              require(scores.rows() == static_cast<int>(fed.size()), "logits are missing");
+                              for (std::size_t i = 0; i < fed.size(); ++i) check(scores[static_cast<int>(i)], i);
                             }));
     });
   }
@@ -143,13 +143,13 @@ struct hand : actor {
     ask({}, [&] { handle->async_suspend(net::bind_executor(context, [this](error_code code) { hear(code); })); });
   }
 
-  void save(net::io_context& context, kept_file& to) {
+  void save(net::io_context& context, kept_file& file) {
     ask({}, [&] {
-      handle->async_save(to.path, net::bind_executor(context, [this, &to](error_code code) {
+      handle->async_save(file.path, net::bind_executor(context, [this, &file](error_code code) {
                            hear(code);
                            if (code) return;
-                           to.tokens.assign(held.begin(), held.end());
-                           to.there = true;
+                           file.tokens.assign(held.begin(), held.end());
+                           file.there = true;
                          }));
     });
   }
@@ -158,14 +158,14 @@ struct hand : actor {
     do_at_once([&] { handle.emplace(running.open()); });
   }
 
-  void open(net::io_context& context, engine& running, const kept_file& from) {
-    if (!from.there) return;
+  void open(net::io_context& context, engine& running, const kept_file& file) {
+    if (!file.there) return;
     begin([&] {
-      running.async_load_session(from.path, {},
-                                 net::bind_executor(context, [this, &from](error_code code, sequence opened) {
+      running.async_load_session(file.path, {},
+                                 net::bind_executor(context, [this, &file](error_code code, sequence opened) {
                                    hear(code);
                                    if (code) return;
-                                   held.assign(from.tokens.begin(), from.tokens.end());
+                                   held.assign(file.tokens.begin(), file.tokens.end());
                                    handle.emplace(std::move(opened));
                                  }));
     });
@@ -193,10 +193,10 @@ struct hand : actor {
 
  private:
   template <class Begin>
-  void ask(std::initializer_list<token> tokens, Begin how) {
+  void ask(std::initializer_list<token> tokens, Begin operation) {
     if (!handle || pending()) return;
     fed.assign(tokens);
-    begin(how);
+    begin(operation);
   }
 
   /// Against those after the i-th token fed.

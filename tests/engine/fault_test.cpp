@@ -29,14 +29,14 @@ class history {
       if (round == 6) start(worker, [&] { feed(); });
       if (round == 14) start(worker, [&] { branch(); });
       if (round == 20 && waited_) waited_->stop();
-      if (round == 24 && one_) one_.reset();
+      if (round == 24 && first_) first_.reset();
       go(toy);
     }
   }
 
   /// Lets go of every handle and lets the engine find out.
   void leave(toy_engine& toy) {
-    one_.reset(), two_.reset(), waited_.reset(), work_.reset(), branch_.reset();
+    first_.reset(), two_.reset(), waited_.reset(), work_.reset(), branch_.reset();
     for (int i = 0; i < 4; ++i) go(toy);
   }
 
@@ -46,14 +46,14 @@ class history {
  private:
   void open(toy_engine& toy) {
     start(reader, [&] {
-      one_.emplace(toy.running.generate({.prompt = token_ids(prompt), .max_tokens = 30, .max_buffered_tokens = 3}));
+      first_.emplace(toy.running.generate({.prompt = token_ids(prompt), .max_tokens = 30, .max_buffered_tokens = 3}));
       next();
     });
     start(gatherer, [&] {
       two_.emplace(toy.running.generate({.prompt = token_ids(long_prompt), .max_tokens = 9, .max_buffered_tokens = 2}));
-      two_->async_complete(net::bind_executor(context_, [this](error_code, completion all) {
+      two_->async_complete(net::bind_executor(context_, [this](error_code, completion answer) {
         ++gatherer.received;
-        gatherer.read(all.tokens);
+        gatherer.read(answer.tokens);
       }));
     });
     start(watcher, [&] { watch(); });
@@ -66,10 +66,10 @@ class history {
   }
 
   void next() {
-    one_->async_next(net::bind_executor(context_, [this](error_code, std::optional<piece> piece) {
+    first_->async_next(net::bind_executor(context_, [this](error_code, std::optional<piece> piece) {
       ++reader.received;
       reader.read(piece);
-      if (piece && one_) start(reader, [&] { next(); });
+      if (piece && first_) start(reader, [&] { next(); });
     }));
   }
 
@@ -122,7 +122,7 @@ class history {
 
   net::io_context context_;
   net::cancellation_signal signal_;
-  std::optional<token_stream> one_, two_, waited_;
+  std::optional<token_stream> first_, two_, waited_;
   std::optional<sequence> work_, branch_;
 };
 
@@ -171,9 +171,9 @@ BOOST_AUTO_TEST_CASE(any_allocation_may_fail_and_nothing_hangs_leaks_or_lies) {
   BOOST_TEST(!with_memory_refused(1'000'000).met);  // and what is made once in a process has been made
   long survived = 0, n = 0;
   for (trial last{true, true}; last.met; ++n) {
-    const long before = failing_memory::blocks();
+    const long blocks = failing_memory::blocks();
     last = with_memory_refused(n);
-    BOOST_TEST(failing_memory::blocks() == before, "allocation " << n);
+    BOOST_TEST(failing_memory::blocks() == blocks, "allocation " << n);
     survived += last.lived;
   }
   BOOST_TEST(n > 300);
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(any_step_may_fail_and_every_operation_completes) {
   int launches = 0;
   {
     toy_engine toy;
-    toy.control->before = [&](const scheduler::step&) { ++launches; };
+    toy.control->on_step = [&](const scheduler::step&) { ++launches; };
     history past;
     past.run(toy);
     past.leave(toy);
@@ -208,7 +208,7 @@ BOOST_AUTO_TEST_CASE(any_step_may_fail_and_every_operation_completes) {
   for (int failing = 0; failing < launches; ++failing) {
     toy_engine toy;
     int seen = 0;
-    toy.control->before = [&](const scheduler::step&) {
+    toy.control->on_step = [&](const scheduler::step&) {
       if (seen++ == failing) throw std::runtime_error("the bus is on fire");
     };
     history past;
@@ -227,20 +227,21 @@ bool drained_with_memory_refused(long n) {
   net::cancellation_signal signal;
   toy_engine toy;
   failing_memory::refuse(n);
-  std::optional<token_stream> one, two;
+  std::optional<token_stream> stream, two;
   std::optional<sequence> work;
   const auto go = [&] { poll_short_of_memory(toy.running, context); };
   start(reader, [&] {
-    one.emplace(toy.running.generate(
+    stream.emplace(toy.running.generate(
         {.prompt = token_ids{7}, .finish_within = std::chrono::hours(1), .max_buffered_tokens = 2}));
-    one->async_next_for(std::chrono::seconds(1), net::bind_executor(context, [&](auto, auto) { ++reader.received; }));
+    stream->async_next_for(std::chrono::seconds(1),
+                           net::bind_executor(context, [&](auto, auto) { ++reader.received; }));
   });
   start(gatherer, [&] {
     two.emplace(
         toy.running.generate({.prompt = token_ids{3, 1}, .max_tokens = 9, .start_within = std::chrono::hours(1)}));
-    two->async_complete(net::bind_executor(context, [&](error_code, completion all) {
+    two->async_complete(net::bind_executor(context, [&](error_code, completion answer) {
       ++gatherer.received;
-      gatherer.read(all.tokens);
+      gatherer.read(answer.tokens);
     }));
   });
   start(worker, [&] {
@@ -257,13 +258,13 @@ bool drained_with_memory_refused(long n) {
   signal.emit(net::cancellation_type::total);
   for (int round = 0; round < 12; ++round) go();
   const bool met = failing_memory::relent();
-  if (one) BOOST_TEST((second.received == 0 || one->ended()));
+  if (stream) BOOST_TEST((second.received == 0 || stream->ended()));
   toy.time->advance(std::chrono::hours(1));
   for (int round = 0; round < 4; ++round) go();
   for (const auto* each : {&reader, &gatherer, &worker, &first, &second})
     BOOST_TEST(each->received == each->begun, "allocation " << n);
   check_prefix(gatherer, toy_continuation({3, 1}, 9));
-  one.reset(), two.reset(), work.reset();
+  stream.reset(), two.reset(), work.reset();
   for (int round = 0; round < 2; ++round) go();
   if (!toy.running.error()) BOOST_TEST(toy.running.stats().sequences == 0);
   BOOST_TEST(toy.running.stats().queued == 0);
@@ -274,9 +275,9 @@ BOOST_AUTO_TEST_CASE(any_allocation_may_fail_while_an_engine_drains) {
   BOOST_TEST(!drained_with_memory_refused(1'000'000));
   long n = 0;
   for (bool met = true; met; ++n) {
-    const long before = failing_memory::blocks();
+    const long blocks = failing_memory::blocks();
     met = drained_with_memory_refused(n);
-    BOOST_TEST(failing_memory::blocks() == before, "allocation " << n);
+    BOOST_TEST(failing_memory::blocks() == blocks, "allocation " << n);
   }
   BOOST_TEST(n > 100);
 }
@@ -296,9 +297,9 @@ BOOST_AUTO_TEST_CASE(limits_of_time_that_never_pass_leave_no_memory_behind) {
     toy.control->batches = {};
   };
   finish_some();
-  const long before = failing_memory::blocks();
+  const long blocks = failing_memory::blocks();
   finish_some();
-  BOOST_TEST(failing_memory::blocks() == before);
+  BOOST_TEST(failing_memory::blocks() == blocks);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -16,41 +16,42 @@ const std::vector<std::vector<token>> allowed{{5, 60, 90, 91}, {5, 60, 7, 92}};
 const std::vector<token> nothing, one_token{5}, two_tokens{5, 60};
 
 /// A stream, two of one request, and a sequence that is forked and cut. Returns whether the n-th allocation was met.
-bool guided_with_memory_refused(long n, const std::shared_ptr<const guide>& by) {
+bool guided_with_memory_refused(long n, const std::shared_ptr<const guide>& grammar) {
   account reader, first, second, worker, branch;
   net::io_context context;
   toy_engine toy({.max_draft_tokens = 8, .end_tokens = {96}});
   failing_memory::refuse(n);
-  std::optional<token_stream> one;
+  std::optional<token_stream> single;
   std::optional<stream_group> two;
   std::optional<sequence> work, forked;
   const auto go = [&] { poll_short_of_memory(toy.running, context); };
-  const auto read_all = [&](token_stream& from, account& into) {
-    start(into, [&] {
-      from.async_complete(net::bind_executor(context, [&into](error_code, completion all) {
-        ++into.received;
-        into.read(all.tokens);
+  const auto read_all = [&](token_stream& stream, account& target) {
+    start(target, [&] {
+      stream.async_complete(net::bind_executor(context, [&target](error_code, completion answer) {
+        ++target.received;
+        target.read(answer.tokens);
       }));
     });
   };
-  const auto decode = [&](std::optional<sequence>& of, account& into, const std::vector<token>& fed) {
-    start(into, [&] {
-      if (!of) throw std::bad_alloc();
-      of->async_decode(fed, sampling_params{}, net::bind_executor(context, [&into](error_code code, sampled_token got) {
-                         ++into.received;
-                         if (!code) into.read(std::array{std::move(got)});
-                       }));
+  const auto decode = [&](std::optional<sequence>& seq, account& target, const std::vector<token>& fed) {
+    start(target, [&] {
+      if (!seq) throw std::bad_alloc();
+      seq->async_decode(fed, sampling_params{},
+                        net::bind_executor(context, [&target](error_code code, sampled_token got) {
+                          ++target.received;
+                          if (!code) target.read(std::array{std::move(got)});
+                        }));
     });
   };
   bool constrained = false;
   try {
-    one.emplace(toy.running.generate({.prompt = token_ids{7}, .max_tokens = 9, .response_format = by}));
-    read_all(*one, reader);
-    two.emplace(toy.running.generate_n({.prompt = token_ids{3, 1}, .max_tokens = 9, .response_format = by}, 2));
+    single.emplace(toy.running.generate({.prompt = token_ids{7}, .max_tokens = 9, .response_format = grammar}));
+    read_all(*single, reader);
+    two.emplace(toy.running.generate_n({.prompt = token_ids{3, 1}, .max_tokens = 9, .response_format = grammar}, 2));
     read_all((*two)[0], first);
     read_all((*two)[1], second);
     work.emplace(toy.running.open());
-    work->constrain(by->clone());
+    work->constrain(grammar->clone());
     constrained = true;
   } catch (const std::bad_alloc&) {
   }
@@ -68,26 +69,26 @@ bool guided_with_memory_refused(long n, const std::shared_ptr<const guide>& by) 
   for (int round = 0; round < 4; ++round) go();
   for (const auto* each : {&reader, &first, &second, &worker, &branch})
     BOOST_TEST(each->received == each->begun, "allocation " << n);
-  for (const auto* each : {&reader, &first, &second})
-    if (each->count > 0) check_prefix(*each, each->tokens[2] == 7 ? allowed[1] : allowed[0]);
+  for (const auto* books : {&reader, &first, &second})
+    if (books->count > 0) check_prefix(*books, books->tokens[2] == 7 ? allowed[1] : allowed[0]);
   if (constrained && worker.count == 2)
     BOOST_TEST((worker.tokens[0] == 60 && (worker.tokens[1] == 90 || worker.tokens[1] == 7)), "allocation " << n);
-  one.reset(), two.reset(), work.reset(), forked.reset();
+  single.reset(), two.reset(), work.reset(), forked.reset();
   for (int round = 0; round < 3; ++round) go();
   if (!toy.running.error()) BOOST_TEST(toy.running.stats().sequences == 0);
   return met;
 }
 
 BOOST_AUTO_TEST_CASE(any_allocation_may_fail_beside_guides) {
-  const auto by = only(allowed);
+  const auto grammar = only(allowed);
   for (const int call : {0, 1, 3}) BOOST_TEST_CONTEXT("each call postponed of " << call) {
       postponed_call = call;
-      BOOST_TEST(!guided_with_memory_refused(1'000'000, by));
+      BOOST_TEST(!guided_with_memory_refused(1'000'000, grammar));
       long n = 0;
       for (bool met = true; met; ++n) {
-        const long before = failing_memory::blocks();
-        met = guided_with_memory_refused(n, by);
-        BOOST_TEST(failing_memory::blocks() == before, "allocation " << n);
+        const long blocks = failing_memory::blocks();
+        met = guided_with_memory_refused(n, grammar);
+        BOOST_TEST(failing_memory::blocks() == blocks, "allocation " << n);
       }
       BOOST_TEST(n > 200);
     }

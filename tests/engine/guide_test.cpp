@@ -29,10 +29,10 @@ BOOST_DATA_TEST_CASE(guided_and_free_requests_share_steps, data::make(sampled_at
   const request free{.prompt = token_ids{1, 2}, .max_tokens = 12, .sampling = hot(3), .ignore_eos = true};
   const auto alone = ask(toy, free);
   const auto chained_alone = toy.chained;
-  const auto all = ask(toy, {constrained(only({{5, 60, 90}})), free, constrained(only({{9, 9, 9, 9}}), hot(1))});
-  check_said(all[0], {5, 60, 90}, finish_reason::eos);
-  check_said(all[1], alone.tokens, finish_reason::length);
-  check_said(all[2], {9, 9, 9, 9}, finish_reason::eos);
+  const auto said = ask(toy, {constrained(only({{5, 60, 90}})), free, constrained(only({{9, 9, 9, 9}}), hot(1))});
+  check_said(said[0], {5, 60, 90}, finish_reason::eos);
+  check_said(said[1], alone.tokens, finish_reason::length);
+  check_said(said[2], {9, 9, 9, 9}, finish_reason::eos);
   BOOST_TEST((chained_alone > 0) == (how.depth > 1));
 }
 
@@ -48,11 +48,11 @@ BOOST_DATA_TEST_CASE(random_choices_are_those_of_the_host, data::make(sampled_at
     for (token second = 1; second < 90; second += 11) words.push_back({first, second, (first + second) % 7});
   std::vector<request> requests;
   for (std::uint64_t seed = 0; seed < 8; ++seed) {
-    auto each = hot(seed);
-    if (seed % 2 == 0) each.top_k = 4;
-    if (seed % 3 == 0) each.top_p = 0.6;
-    if (seed % 4 == 0) each.repetition_penalty = 1.5;
-    requests.push_back(constrained(only(words), each));
+    auto params = hot(seed);
+    if (seed % 2 == 0) params.top_k = 4;
+    if (seed % 3 == 0) params.top_p = 0.6;
+    if (seed % 4 == 0) params.repetition_penalty = 1.5;
+    requests.push_back(constrained(only(words), params));
   }
   guided_engine host;
   const auto expected = ask(host, requests);
@@ -91,10 +91,10 @@ BOOST_DATA_TEST_CASE(min_tokens_holds_back_the_end_while_something_else_may_foll
                      how) {
   const auto end = toy_next(std::vector<token>{4, 4, 5});
   guided_engine toy(how, {.end_tokens = {end}});
-  const auto by = only({{5}, {5, (end + 1) % 90}});
-  check_said(ask(toy, constrained(by)), {5}, finish_reason::eos);
-  check_said(ask(toy, constrained(by, {.min_tokens = 2})), {5, (end + 1) % 90}, finish_reason::eos);
-  check_said(ask(toy, constrained(by, {.min_tokens = 9})), {5, (end + 1) % 90}, finish_reason::eos);
+  const auto grammar = only({{5}, {5, (end + 1) % 90}});
+  check_said(ask(toy, constrained(grammar)), {5}, finish_reason::eos);
+  check_said(ask(toy, constrained(grammar, {.min_tokens = 2})), {5, (end + 1) % 90}, finish_reason::eos);
+  check_said(ask(toy, constrained(grammar, {.min_tokens = 9})), {5, (end + 1) % 90}, finish_reason::eos);
 }
 
 BOOST_DATA_TEST_CASE(stop_tokens_end_a_text_only_where_it_is_complete, data::make(sampled_at_any_time), how) {
@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(log_probabilities_are_those_of_the_model) {
   net::io_context context;
   std::optional<completion> whole;
   auto stream = toy.running.generate(constrained(only({{5, 60}}), {.logprobs = 1}));
-  stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
+  stream.async_complete(net::bind_executor(context, [&](error_code, completion answer) { whole = std::move(answer); }));
   toy.settle(context);
   BOOST_REQUIRE(whole);
   BOOST_TEST(whole->tokens[0].logprob < -5);
@@ -139,13 +139,13 @@ BOOST_DATA_TEST_CASE(each_of_several_streams_has_a_guide_of_its_own, data::make(
   guided_engine toy(how, {.slots = 4, .spare_slots = 4});
   texts words;
   for (token first = 0; first < 90; ++first) words.push_back({first, (first * 7) % 90, first});
-  auto all = outcomes(toy, toy.running.generate_n(constrained(only(words), hot(5)), 6));
-  for (const auto& each : all) {
+  auto said = outcomes(toy, toy.running.generate_n(constrained(only(words), hot(5)), 6));
+  for (const auto& each : said) {
     BOOST_TEST(std::ranges::count(words, each.tokens) == 1);
     BOOST_CHECK(each.reason == finish_reason::eos);
   }
-  std::ranges::sort(all, {}, &guided_outcome::tokens);
-  BOOST_CHECK(all.front().tokens != all.back().tokens);
+  std::ranges::sort(said, {}, &guided_outcome::tokens);
+  BOOST_CHECK(said.front().tokens != said.back().tokens);
 }
 
 BOOST_DATA_TEST_CASE(a_guide_that_throws_fails_its_own_request, data::make(sampled_at_any_time), how) {
@@ -154,13 +154,13 @@ BOOST_DATA_TEST_CASE(a_guide_that_throws_fails_its_own_request, data::make(sampl
     for (int call = 0; call < 3; ++call) {
       guided_engine toy(how, {.end_tokens = {96}});
       const auto alone = ask(toy, free);
-      const auto by = only({{5, 60, 90}}, [&, left = call](std::string_view called) mutable {
+      const auto grammar = only({{5, 60, 90}}, [&, left = call](std::string_view called) mutable {
         if (called == member && left-- == 0) throw std::runtime_error("no more of this");
       });
-      const auto all = ask(toy, {free, constrained(by), constrained(only({{5, 60, 90}}))});
-      check_said(all[0], alone.tokens, finish_reason::length);
-      check_failed(all[1], error::callback_threw, "the guide threw: no more of this");
-      check_said(all[2], {5, 60, 90}, finish_reason::eos);
+      const auto said = ask(toy, {free, constrained(grammar), constrained(only({{5, 60, 90}}))});
+      check_said(said[0], alone.tokens, finish_reason::length);
+      check_failed(said[1], error::callback_threw, "the guide threw: no more of this");
+      check_said(said[2], {5, 60, 90}, finish_reason::eos);
       BOOST_TEST(toy.running.stats().free_slots == 4);
     }
 }

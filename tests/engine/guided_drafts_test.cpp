@@ -37,16 +37,17 @@ class word_drafter final : public drafter {
   std::vector<token> draft(std::span<const token> history, int most) override {
     std::vector<token> drafts;
     for (int i = 0; i < most; ++i) {
-      const auto at = history.size() + drafts.size() - 2;  // behind the prompt
-      drafts.push_back(at == 3 && history.size() % 3 != 0 ? 12 : static_cast<token>(at < 4 ? 49 + at : 60));
+      const auto position = history.size() + drafts.size() - 2;  // behind the prompt
+      drafts.push_back(
+          position == 3 && history.size() % 3 != 0 ? 12 : static_cast<token>(position < 4 ? 49 + position : 60));
     }
     return drafts;
   }
 };
 
-std::vector<request> all_kinds(const std::shared_ptr<const guide>& by, const std::shared_ptr<drafter>& drafts) {
-  std::vector<request> all;
-  for (const auto& how : std::vector<sampling_params>{
+std::vector<request> all_kinds(const std::shared_ptr<const guide>& grammar, const std::shared_ptr<drafter>& drafts) {
+  std::vector<request> requests;
+  for (const auto& params : std::vector<sampling_params>{
            {},
            hot(1),
            {.temperature = 40, .repetition_penalty = 1.3, .seed = 2},
@@ -55,22 +56,22 @@ std::vector<request> all_kinds(const std::shared_ptr<const guide>& by, const std
            {.repetition_penalty = 3, .processor = [](auto history, auto scores) { scores[history.size() % 97] += 8; }},
            {.logit_bias = {{60, 5.}}}})
     for (const bool ends : {true, false}) {
-      all.push_back(constrained(by, how));
-      all.back().ignore_eos = !ends;
-      all.back().speculative = {.drafter = drafts, .max_draft_tokens = 5};
+      requests.push_back(constrained(grammar, params));
+      requests.back().ignore_eos = !ends;
+      requests.back().speculative = {.drafter = drafts, .max_draft_tokens = 5};
     }
-  all.back().max_tokens = 5;
-  all.front().prompt_logprobs = 1;
-  return all;
+  requests.back().max_tokens = 5;
+  requests.front().prompt_logprobs = 1;
+  return requests;
 }
 
 BOOST_DATA_TEST_CASE(no_forced_token_and_no_draft_changes_what_is_said,
                      data::make(sampled_at_any_time) * data::make({false, true}), how, drafted) {
-  const auto by = only(some_words());
+  const auto grammar = only(some_words());
   guided_engine plain({how.by_device, how.depth, how.late}, with_drafts(0));
-  const auto expected = ask(plain, all_kinds(by, nullptr));
+  const auto expected = ask(plain, all_kinds(grammar, nullptr));
   guided_engine forcing(how, with_drafts());
-  const auto received = ask(forcing, all_kinds(by, drafted ? std::make_shared<word_drafter>() : nullptr));
+  const auto received = ask(forcing, all_kinds(grammar, drafted ? std::make_shared<word_drafter>() : nullptr));
   int accepted = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) BOOST_TEST_CONTEXT("stream " << i) {
       BOOST_TEST(received[i].tokens == expected[i].tokens, boost::test_tools::per_element());
@@ -151,22 +152,22 @@ BOOST_DATA_TEST_CASE(a_guide_that_fails_at_any_call_fails_its_own_request_or_non
   for (; called; ++calls) {
     guided_engine toy(how, with_drafts());
     called = false;
-    const auto by = only(words, [&, left = calls](std::string_view member) mutable {
+    const auto grammar = only(words, [&, left = calls](std::string_view member) mutable {
       if (member == "clone" || left-- != 0) return;
       called = true;
       throw std::runtime_error("no more of this");
     });
-    auto failing = constrained(by);
+    auto failing = constrained(grammar);
     if (drafted) failing.speculative.drafter = std::make_shared<word_drafter>();
-    const auto all = ask(toy, {free, failing, constrained(only(words), hot(4))});
-    check_said(all[0], expected[0].tokens, finish_reason::length);
-    check_said(all[2], expected[2].tokens, finish_reason::eos);
-    if (all[1].code) {
+    const auto said = ask(toy, {free, failing, constrained(only(words), hot(4))});
+    check_said(said[0], expected[0].tokens, finish_reason::length);
+    check_said(said[2], expected[2].tokens, finish_reason::eos);
+    if (said[1].code) {
       ++failed;
-      check_failed(all[1], error::callback_threw, "the guide threw: no more of this");
-      BOOST_TEST(std::equal(all[1].tokens.begin(), all[1].tokens.end(), expected[1].tokens.begin()));
+      check_failed(said[1], error::callback_threw, "the guide threw: no more of this");
+      BOOST_TEST(std::equal(said[1].tokens.begin(), said[1].tokens.end(), expected[1].tokens.begin()));
     } else {
-      check_said(all[1], expected[1].tokens, finish_reason::eos);
+      check_said(said[1], expected[1].tokens, finish_reason::eos);
     }
     BOOST_TEST(toy.running.stats().free_slots == 4);
   }
@@ -178,13 +179,13 @@ BOOST_DATA_TEST_CASE(sequences_decode_with_drafts_beside_a_guide, data::make({0,
   const texts words{{5, 60, 61, 62, 90, 7}, {5, 60, 61, 62, 91, 8}};
   guided_engine toy(sampled_everywhere[0], with_drafts());
   drive(toy.running, [&]() -> net::awaitable<void> {
-    const auto drafts = [&](const std::vector<token>& right, std::size_t from) {
-      std::vector<token> made(right.begin() + static_cast<std::ptrdiff_t>(from), right.end());
-      if (wrong_at > 0 && static_cast<std::size_t>(wrong_at) < made.size())
-        made[static_cast<std::size_t>(wrong_at)] = 3;
-      return made;
+    const auto drafts = [&](const std::vector<token>& right, std::size_t begin) {
+      std::vector<token> result(right.begin() + static_cast<std::ptrdiff_t>(begin), right.end());
+      if (wrong_at > 0 && static_cast<std::size_t>(wrong_at) < result.size())
+        result[static_cast<std::size_t>(wrong_at)] = 3;
+      return result;
     };
-    const auto ids = [](const std::vector<sampled_token>& all) { return ids_of(all); };
+    const auto ids = [](const std::vector<sampled_token>& tokens) { return ids_of(tokens); };
     auto parent = toy.running.open();
     co_await parent.async_forward({1, 2});
     parent.constrain(std::make_unique<text_guide>(words));

@@ -25,8 +25,8 @@ constexpr int checkpoint_interval = 32;
 class conversations {
  public:
   explicit conversations(
-      const std::string& golden, const keep& how = [](engine_options&) {})
-      : model_(golden_model(golden)), options_(options(how)), running_(parts(), options_) {}
+      const std::string& golden, const keep& change = [](engine_options&) {})
+      : model_(golden_model(golden)), options_(options(change)), running_(parts(), options_) {}
 
   /// So many tokens, of which the last ends the message.
   std::vector<token> message(int count, unsigned seed) const {
@@ -68,9 +68,9 @@ class conversations {
   engine& running() { return running_; }
 
  private:
-  engine_options options(const keep& how) const {
+  engine_options options(const keep& change) const {
     auto wanted = tiny_engine(*model_);
-    how(wanted);
+    change(wanted);
     return wanted;
   }
 
@@ -85,7 +85,7 @@ class conversations {
   engine running_;
 };
 
-double share(int found, std::size_t of) { return found / static_cast<double>(of); }
+double share(int found, std::size_t total) { return found / static_cast<double>(total); }
 
 }  // namespace
 
@@ -96,19 +96,19 @@ BOOST_DATA_TEST_CASE(the_next_turn_finds_the_turns_before, data::make(hybrids())
   auto said = joined(joined(with.message(40, 1), with.message(8, 2)), with.opening(3, 3));
   BOOST_TEST(with.ask(said) == 0);
   for (unsigned turn = 0; turn < 3; ++turn) {
-    const auto before = joined(said, with.reply(said));
-    said = joined(joined(joined(before, {end_of_message}), with.message(9, 10 + turn)), with.opening(3, 3));
-    BOOST_TEST(share(with.ask(said), before.size()) >= least_found);
+    const auto prefix = joined(said, with.reply(said));
+    said = joined(joined(joined(prefix, {end_of_message}), with.message(9, 10 + turn)), with.opening(3, 3));
+    BOOST_TEST(share(with.ask(said), prefix.size()) >= least_found);
   }
 }
 
 BOOST_DATA_TEST_CASE(a_turn_whose_last_reply_is_spelled_otherwise_finds_what_came_before_it, data::make(hybrids()),
                      golden) {
   conversations with(golden);
-  const auto before = joined(with.message(70, 1), with.message(8, 2));
-  BOOST_TEST(with.ask(joined(before, with.opening(3, 3))) == 0);
-  const auto next = joined(joined(before, with.message(6, 4)), joined(with.message(9, 5), with.opening(3, 3)));
-  BOOST_TEST(share(with.ask(next), before.size()) >= least_found);
+  const auto prefix = joined(with.message(70, 1), with.message(8, 2));
+  BOOST_TEST(with.ask(joined(prefix, with.opening(3, 3))) == 0);
+  const auto next = joined(joined(prefix, with.message(6, 4)), joined(with.message(9, 5), with.opening(3, 3)));
+  BOOST_TEST(share(with.ask(next), prefix.size()) >= least_found);
 }
 
 BOOST_DATA_TEST_CASE(another_conversation_finds_the_system_prompt, data::make(hybrids()) * data::make({20, 41, 150}),
@@ -170,10 +170,10 @@ BOOST_DATA_TEST_CASE(a_fork_runs_its_own_tokens_alone, data::make(hybrids()), go
   drive(with.running(), [&]() -> net::awaitable<void> {
     auto seq = with.running().open();
     co_await seq.async_forward(prompt);
-    const int before = with.run();
+    const int previous_tokens = with.run();
     auto child = seq.fork();
     for (const unsigned own : {2, 3}) co_await (own == 2 ? seq : child).async_forward(with.opening(4, own));
-    BOOST_TEST(with.run() - before == 8);
+    BOOST_TEST(with.run() - previous_tokens == 8);
   });
 }
 

@@ -40,8 +40,8 @@ float distance(const std::vector<float>& a, const std::vector<float>& b) {
 }
 
 /// Whether a swap-out of it loses anything: where all is quantized already, or is a state, there is nothing to lose.
-bool loses(const kept_engine& each) {
-  return each.golden != "mamba_tiny" && each.kind != "int8" && each.kind != "kivi2";
+bool loses(const kept_engine& kept) {
+  return kept.golden != "mamba_tiny" && kept.kind != "int8" && kept.kind != "kivi2";
 }
 
 /// One slot, and a model whose sequences are preempted and go on.
@@ -84,23 +84,23 @@ BOOST_DATA_TEST_CASE(one_that_comes_back_is_near_and_the_other_is_as_it_was,
     options.swap.directory = std::filesystem::temp_directory_path();
   }
   const int count = *options.limits.max_sequence_length / 2;
-  const auto tokens = some_tokens(*model, count, 5), others = some_tokens(*model, count, 6);
+  const auto tokens = some_tokens(*model, count, 5), other_tokens = some_tokens(*model, count, 6);
   engine running(model, options);
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = open(running, *model), other = open(running, *model);
     BOOST_TEST((co_await fed(seq, tokens) == logits_after(*model, options, tokens)));
-    co_await fed(other, others);
+    co_await fed(other, other_tokens);
     co_await seq.async_suspend();
     BOOST_TEST(running.stats().swapped_out == 1u);
     BOOST_TEST(seq.exact());
-    const auto before = running.stats().tokens;
+    const auto previous_tokens = running.stats().tokens;
     const auto found = co_await fed(seq, {7, 8});
-    BOOST_TEST(running.stats().tokens == before + 2);
+    BOOST_TEST(running.stats().tokens == previous_tokens + 2);
     BOOST_TEST(!seq.exact());
     const auto expected = logits_after(*model, options, joined(tokens, {7, 8}));
     BOOST_TEST(distance(expected, found) < 0.05F);
     BOOST_TEST((found == expected) == !loses(each));
-    BOOST_TEST((co_await fed(other, {9}) == logits_after(*model, options, joined(others, {9}))));
+    BOOST_TEST((co_await fed(other, {9}) == logits_after(*model, options, joined(other_tokens, {9}))));
     BOOST_TEST(other.exact());
   });
 }
@@ -192,11 +192,11 @@ BOOST_AUTO_TEST_CASE(no_other_sequence_shares_what_came_back) {
         co_await seq.async_suspend();
         co_await fed(seq, {7});
       }
-      const auto before = running.stats().tokens;
+      const auto previous_tokens = running.stats().tokens;
       auto next = running.open();
       BOOST_TEST((co_await fed(next, joined(m.prompt(1), {8})) == m.alone(1, {8})));
       BOOST_TEST(next.exact());
-      BOOST_TEST(running.stats().tokens - before == (format == swap_format::exact ? 1u : 71u));
+      BOOST_TEST(running.stats().tokens - previous_tokens == (format == swap_format::exact ? 1u : 71u));
     });
   }
 }

@@ -24,7 +24,7 @@ struct overflowing_router {
   std::string weight;  ///< of the router of one layer
 };
 
-std::ostream& operator<<(std::ostream& out, const overflowing_router& each) { return out << each.golden; }
+std::ostream& operator<<(std::ostream& out, const overflowing_router& router) { return out << router.golden; }
 
 std::vector<overflowing_router> routers() {
   return {{"mixtral_published", "model.layers.0.block_sparse_moe.gate.weight"},
@@ -50,9 +50,9 @@ struct ending {
   friend bool operator==(const ending&, const ending&) = default;
 };
 
-std::ostream& operator<<(std::ostream& out, const ending& each) {
-  for (const auto id : each.tokens) out << id << ' ';
-  return out << each.error;
+std::ostream& operator<<(std::ostream& out, const ending& result) {
+  for (const auto id : result.tokens) out << id << ' ';
+  return out << result.error;
 }
 
 std::vector<ending> ask(engine& running, const std::vector<std::vector<token>>& prompts) {
@@ -96,12 +96,12 @@ void check(const std::shared_ptr<const model>& model, const engine_options& opti
   std::vector<std::vector<token>> prompts;
   for (unsigned seed = 0; seed < prompts_asked; ++seed) prompts.push_back(some_tokens(*model, 2 + seed % 5, seed));
   const auto expected = alone(model, options, prompts);
-  const auto failed = std::ranges::count_if(expected, [](const ending& each) {
-    return each.error == "a logit is NaN or plus infinity, so no token can be chosen";
+  const auto failed = std::ranges::count_if(expected, [](const ending& result) {
+    return result.error == "a logit is NaN or plus infinity, so no token can be chosen";
   });
   BOOST_TEST(failed > 0);
   BOOST_TEST(failed < prompts_asked);
-  BOOST_TEST(failed == std::ranges::count_if(expected, [](const ending& each) { return !each.error.empty(); }));
+  BOOST_TEST(failed == std::ranges::count_if(expected, [](const ending& result) { return !result.error.empty(); }));
   engine running(model, options);
   for (int round = 0; round < 2; ++round)
     BOOST_TEST(ask(running, prompts) == expected, boost::test_tools::per_element());

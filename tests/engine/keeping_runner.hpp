@@ -77,11 +77,11 @@ class keeping_runner final : public runner {
 
   std::string snapshot_format() const override { return "toy"; }
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override {
-    const auto& from = control_->cache;
-    return from.keeps(name) ? std::make_shared<toy_snapshot>(from.kept(name).tokens) : nullptr;
+    const auto& cache = control_->cache;
+    return cache.keeps(name) ? std::make_shared<toy_snapshot>(cache.kept(name).tokens) : nullptr;
   }
-  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override {
-    const auto& tokens = dynamic_cast<const toy_snapshot&>(*what).tokens;
+  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> saved) override {
+    const auto& tokens = dynamic_cast<const toy_snapshot&>(*saved).tokens;
     control_->cache.keep(name, {tokens, {}, static_cast<int>(tokens.size())});
     lost_one_ = false;
   }
@@ -108,10 +108,10 @@ class keeping_runner final : public runner {
     if (row.wanted == scheduler::output::sample) step.sample(index, last);
     if (row.wanted == scheduler::output::last_logits) step.set_output(index, {.scores = logits(last, toy_vocabulary)});
     if (row.wanted != scheduler::output::all_logits) return;
-    row_output all;
+    row_output output;
     for (auto length = held.size() - static_cast<std::size_t>(row.count) + 1; length <= held.size(); ++length)
-      all.scores.append(logits(toy_scores(std::span(held).first(length)), toy_vocabulary));
-    step.set_output(index, std::move(all));
+      output.scores.append(logits(toy_scores(std::span(held).first(length)), toy_vocabulary));
+    step.set_output(index, std::move(output));
   }
 
   std::shared_ptr<keeping_control> control_;
@@ -137,13 +137,13 @@ struct keeping_engine {
   }
 
   engine_parts parts() {
-    engine_parts made;
-    made.runner = std::make_unique<keeping_runner>(control);
-    made.limits = within();
-    made.scheduling_policy = scheduler::by_priority();
-    made.fingerprint = "toy";
-    made.clock = time;
-    return made;
+    engine_parts result;
+    result.runner = std::make_unique<keeping_runner>(control);
+    result.limits = within();
+    result.scheduling_policy = scheduler::by_priority();
+    result.fingerprint = "toy";
+    result.clock = time;
+    return result;
   }
 
   std::shared_ptr<keeping_control> control = std::make_shared<keeping_control>(within());

@@ -14,9 +14,9 @@ void behind(engine_options& options) {
 
 }  // namespace
 
-keep quantized(cache::quantization how) {
-  how.residual = 8;
-  return [how](engine_options& options) { options.kv.quantization = how; };
+keep quantized(cache::quantization scheme) {
+  scheme.residual = 8;
+  return [scheme](engine_options& options) { options.kv.quantization = scheme; };
 }
 
 std::unique_ptr<cache::layer> own_first_layer(int index, const cache::kv_cache_spec& shape,
@@ -25,8 +25,8 @@ std::unique_ptr<cache::layer> own_first_layer(int index, const cache::kv_cache_s
   return std::make_unique<plain_layer>(shape, cache::scalar::f32, slots);
 }
 
-std::ostream& operator<<(std::ostream& out, const kept_engine& each) {
-  return out << each.golden << ' ' << each.kind << ' ' << each.device;
+std::ostream& operator<<(std::ostream& out, const kept_engine& kept) {
+  return out << kept.golden << ' ' << kept.kind << ' ' << kept.device;
 }
 
 std::vector<kept_engine> kept_engines() {
@@ -39,30 +39,30 @@ std::vector<kept_engine> kept_engines() {
       {"own", [](engine_options& options) { options.kv.layer_factory = own_first_layer; }},
       {"without rollback limit", [](engine_options& options) { options.kv.max_rollback_tokens = 0; }},
   };
-  std::vector<kept_engine> all;
+  std::vector<kept_engine> engines;
   for (const std::string golden :
        {"llama_default", "mistral_window", "gemma3_text", "minicpm3_scaled", "mamba_tiny", "jamba_tiny", "bart_tiny"})
-    for (const auto& [name, how] : kinds) all.push_back({golden, name, how});
+    for (const auto& [name, change] : kinds) engines.push_back({golden, name, change});
   for (const std::string golden : {"llama_gguf", "minicpm3_scaled", "jamba_tiny"})
-    all.push_back(
+    engines.push_back(
         {golden, "fast products", [](engine_options& options) { options.compute_type = compute_type::int8; }});
-  return all;
+  return engines;
 }
 
 std::vector<kept_engine> kept_engines_everywhere() {
-  const auto suits = [](const kept_engine& each) {
-    if (each.golden == "llama_default" || each.golden == "minicpm3_scaled")
-      return each.kind != "own" && each.kind != "fast products";
-    if (each.golden == "mamba_tiny") return each.kind != "own" && each.kind != "offloaded";
-    const bool windows = each.golden == "mistral_window" || each.golden == "gemma3_text";
-    return windows && (each.kind == "plain" || each.kind == "offloaded" || each.kind == "without rollback limit");
+  const auto suits = [](const kept_engine& kept) {
+    if (kept.golden == "llama_default" || kept.golden == "minicpm3_scaled")
+      return kept.kind != "own" && kept.kind != "fast products";
+    if (kept.golden == "mamba_tiny") return kept.kind != "own" && kept.kind != "offloaded";
+    const bool windows = kept.golden == "mistral_window" || kept.golden == "gemma3_text";
+    return windows && (kept.kind == "plain" || kept.kind == "offloaded" || kept.kind == "without rollback limit");
   };
-  auto all = kept_engines();
+  auto engines = kept_engines();
   for (auto each : kept_engines()) {
     each.device = "reference";
-    if (suits(each)) all.push_back(each);
+    if (suits(each)) engines.push_back(each);
   }
-  return all;
+  return engines;
 }
 
 std::vector<std::string> hybrids() {

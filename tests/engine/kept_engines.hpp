@@ -14,7 +14,7 @@ namespace cogen::test {
 using keep = std::function<void(engine_options&)>;
 
 /// Quantized tokens, all but the newest eight.
-keep quantized(cache::quantization how);
+keep quantized(cache::quantization scheme);
 
 /// A plain layer of the tests' own instead of the first one.
 std::unique_ptr<cache::layer> own_first_layer(int index, const cache::kv_cache_spec& shape,
@@ -43,7 +43,7 @@ struct kept_engine {
   }
 };
 
-std::ostream& operator<<(std::ostream& out, const kept_engine& each);
+std::ostream& operator<<(std::ostream& out, const kept_engine& kept);
 
 /// Every golden architecture over every kind of cache that suits it.
 std::vector<kept_engine> kept_engines();

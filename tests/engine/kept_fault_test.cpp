@@ -33,8 +33,8 @@ struct folder {
   ~folder() { std::filesystem::remove_all(path); }
 
   int files() const {
-    const std::filesystem::directory_iterator all(path);
-    return static_cast<int>(std::distance(begin(all), end(all)));
+    const std::filesystem::directory_iterator entries(path);
+    return static_cast<int>(std::distance(begin(entries), end(entries)));
   }
 
   const std::filesystem::path path = for_many_files() / ("cogen-faults-" + std::to_string(::getpid()));
@@ -94,13 +94,13 @@ class kept_history {
 
  private:
   void share(keeping_engine& toy, int round) {
-    if (round == 0) slow.ask(toy.running, [](request& what) { what.max_buffered_tokens = 2; });
+    if (round == 0) slow.ask(toy.running, [](request& wanted) { wanted.max_buffered_tokens = 2; });
     if (round == 0) quick.ask(toy.running), quick.read_all(context_);
     if (round == 0 || round % 5 == 4 || round > 72) slow.read(context_);
     if (round != 30) return;
     late.ask(toy.running);
-    alone.ask(toy.running, [](request& what) { what.prefix_caching = false; });
-    with_cache_salt.ask(toy.running, [](request& what) { what.cache_salt = "7"; });
+    alone.ask(toy.running, [](request& wanted) { wanted.prefix_caching = false; });
+    with_cache_salt.ask(toy.running, [](request& wanted) { wanted.cache_salt = "7"; });
     for (auto* each : {&late, &alone, &with_cache_salt}) each->read_all(context_);
   }
 
@@ -129,7 +129,7 @@ class kept_history {
   void crowd(keeping_engine& toy, int round) {
     if (round == 46)
       for (auto& each : crowded) each.ask(toy.running), each.read_all(context_);
-    if (round == 54) urgent.ask(toy.running, [](request& what) { what.priority = 5; });
+    if (round == 54) urgent.ask(toy.running, [](request& wanted) { wanted.priority = 5; });
     if (round == 54) urgent.read_all(context_);
   }
 
@@ -156,17 +156,17 @@ class kept_history {
 
 /// Every token that was reported or is held.
 std::vector<std::vector<token>> received(const kept_history& past) {
-  std::vector<std::vector<token>> all;
-  for (const auto* each : past.streams) all.push_back(each->books.read_so_far());
-  for (const auto* each : past.hands) all.push_back(each->held);
-  return all;
+  std::vector<std::vector<token>> result;
+  for (const auto* each : past.streams) result.push_back(each->books.read_so_far());
+  for (const auto* each : past.hands) result.push_back(each->held);
+  return result;
 }
 
 std::vector<const actor*> actors(const kept_history& past) {
-  std::vector<const actor*> all{&past.drainer};
-  all.insert(all.end(), past.streams.begin(), past.streams.end());
-  all.insert(all.end(), past.hands.begin(), past.hands.end());
-  return all;
+  std::vector<const actor*> result{&past.drainer};
+  result.insert(result.end(), past.streams.begin(), past.streams.end());
+  result.insert(result.end(), past.hands.begin(), past.hands.end());
+  return result;
 }
 
 void check_streams(const kept_history& past, bool lived) {
@@ -191,7 +191,7 @@ void check_file(const kept_history& past, const folder& in) {
 }
 
 int diagnostics_list(const kept_history& past) {
-  const auto failed = [](const auto* each) { return each->failed(); };
+  const auto failed = [](const auto* party) { return party->failed(); };
   const bool family = std::ranges::any_of(past.hands, failed);
   return static_cast<int>(past.drainer.failed() + family + std::ranges::count_if(past.streams, failed));
 }
@@ -295,12 +295,12 @@ BOOST_AUTO_TEST_CASE(any_allocation_may_fail_where_all_that_is_kept_moves) {
   long survived = 0, n = 0;
   for (bool met = true; met; ++n) {
     BOOST_TEST_CONTEXT("allocation " << n) {
-      const long before = failing_memory::blocks();
+      const long blocks = failing_memory::blocks();
       const auto outcome = [&] {
         const auto tried = with_memory_refused(n);
         return std::pair(tried.met, tried.lived);
       }();
-      BOOST_TEST(failing_memory::blocks() == before);
+      BOOST_TEST(failing_memory::blocks() == blocks);
       met = outcome.first;
       survived += outcome.second;
     }

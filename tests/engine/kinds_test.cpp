@@ -121,19 +121,19 @@ BOOST_DATA_TEST_CASE(a_fork_outlives_its_parent, data::make(kept_engines()), eac
   });
 }
 
-/// Tokens that an engine runs for a cut of `by` and one more token, after 100 were held.
-std::uint64_t tokens_run_after_a_cut(const std::string& golden, const engine_options& options, int by) {
+/// Tokens that an engine runs for a cut of `cut` and one more token, after 100 were held.
+std::uint64_t tokens_run_after_a_cut(const std::string& golden, const engine_options& options, int cut) {
   const auto model = golden_model(golden);
   engine running(model, options);
-  std::uint64_t before = 0;
+  std::uint64_t previous_tokens = 0;
   drive(running, [&]() -> net::awaitable<void> {
     auto sequence = running.open();
     co_await sequence.async_forward(some_tokens(*model, 100, 3));
-    before = running.stats().tokens;
-    sequence.truncate(100 - by);
+    previous_tokens = running.stats().tokens;
+    sequence.truncate(100 - cut);
     co_await sequence.async_forward({7});
   });
-  return running.stats().tokens - before;
+  return running.stats().tokens - previous_tokens;
 }
 
 BOOST_AUTO_TEST_CASE(only_a_cut_beyond_the_rollback_limit_is_run_again) {
@@ -170,9 +170,9 @@ BOOST_AUTO_TEST_CASE(sinks_generate_beyond_the_positions) {
   }
 }
 
-std::vector<token> output_of(engine& running, request what) {
+std::vector<token> output_of(engine& running, request wanted) {
   net::io_context context;
-  auto stream = running.generate(std::move(what));
+  auto stream = running.generate(std::move(wanted));
   std::vector<token> ids;
   stream.async_complete(net::bind_executor(context, [&](error_code code, const completion& whole) {
     BOOST_TEST(!code);
@@ -191,10 +191,10 @@ BOOST_AUTO_TEST_CASE(answers_begin_as_the_model_begins_them) {
   const auto external_stepping = [&](const std::vector<token>& begun) {
     return loop_by_hand(*model, options, begun, 20);
   };
-  const auto answer = [&](request what) {
-    what.max_tokens = 20;
-    what.ignore_eos = true;
-    return output_of(running, std::move(what));
+  const auto answer = [&](request wanted) {
+    wanted.max_tokens = 20;
+    wanted.ignore_eos = true;
+    return output_of(running, std::move(wanted));
   };
   BOOST_TEST(answer(request{.encoder_input = encoder_input}) == external_stepping({start}),
              boost::test_tools::per_element());

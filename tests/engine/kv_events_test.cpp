@@ -31,33 +31,33 @@ class believer final : public kv_event_sink {
  public:
   void on_kv_events(std::span<const kv_event> batch) override {
     BOOST_TEST_REQUIRE(!batch.empty());
-    for (const auto& each : batch) std::visit([this](const auto& what) { take(what); }, each);
+    for (const auto& each : batch) std::visit([this](const auto& event) { take(event); }, each);
     batches.emplace_back(batch.begin(), batch.end());
   }
 
   std::set<beginning> beginnings() const {
-    std::set<beginning> all;
-    for (const auto& [hash, what] : blocks) all.insert(what);
-    return all;
+    std::set<beginning> result;
+    for (const auto& [hash, prefix] : blocks) result.insert(prefix);
+    return result;
   }
 
   std::vector<std::vector<kv_event>> batches;
   std::map<std::uint64_t, beginning> blocks;
 
  private:
-  void take(const kv_blocks_stored& what) {
-    BOOST_TEST_REQUIRE(what.block_hashes.size() * block == what.token_ids.size());
-    auto before = what.parent_block_hash ? blocks.at(*what.parent_block_hash).second : std::vector<token>();
-    for (std::size_t i = 0; i < what.block_hashes.size(); ++i) {
-      const auto from = what.token_ids.begin() + static_cast<std::ptrdiff_t>(i * block);
-      before.insert(before.end(), from, from + block);
-      const bool is_new = blocks.emplace(what.block_hashes[i], beginning(salt_named(what.cache_salt), before)).second;
+  void take(const kv_blocks_stored& event) {
+    BOOST_TEST_REQUIRE(event.block_hashes.size() * block == event.token_ids.size());
+    auto prefix = event.parent_block_hash ? blocks.at(*event.parent_block_hash).second : std::vector<token>();
+    for (std::size_t i = 0; i < event.block_hashes.size(); ++i) {
+      const auto begin = event.token_ids.begin() + static_cast<std::ptrdiff_t>(i * block);
+      prefix.insert(prefix.end(), begin, begin + block);
+      const bool is_new = blocks.emplace(event.block_hashes[i], beginning(salt_named(event.cache_salt), prefix)).second;
       BOOST_TEST_REQUIRE(is_new, "a block is stored that was stored before");
     }
   }
 
-  void take(const kv_blocks_removed& what) {
-    for (const auto hash : what.block_hashes) {
+  void take(const kv_blocks_removed& event) {
+    for (const auto hash : event.block_hashes) {
       BOOST_TEST_REQUIRE(blocks.erase(hash) == 1u, "a block is removed that was not stored");
       for (const auto& [other, held] : blocks)
         BOOST_TEST_REQUIRE((held.second.size() <= block || has_parent(held)), "what it continued was removed first");
@@ -66,9 +66,9 @@ class believer final : public kv_event_sink {
 
   void take(const kv_blocks_cleared&) { blocks.clear(); }
 
-  bool has_parent(const beginning& of) const {
-    const beginning parent{of.first, {of.second.begin(), of.second.end() - block}};
-    return std::ranges::any_of(blocks, [&](const auto& each) { return each.second == parent; });
+  bool has_parent(const beginning& prefix) const {
+    const beginning parent{prefix.first, {prefix.second.begin(), prefix.second.end() - block}};
+    return std::ranges::any_of(blocks, [&](const auto& entry) { return entry.second == parent; });
   }
 };
 
@@ -99,20 +99,21 @@ struct followed {
 
   /// All that slots hold for others, read token by token.
   std::set<beginning> held() const {
-    std::set<beginning> all;
+    std::set<beginning> result;
     for (int slot = 0; slot < within.all_slots(); ++slot) {
-      const auto what = s.sched.shareable(slot);
-      for (auto end = block; end <= what.tokens.size(); end += block)
-        all.insert({what.cache_salt, {what.tokens.begin(), what.tokens.begin() + static_cast<std::ptrdiff_t>(end)}});
+      const auto cached = s.sched.shareable(slot);
+      for (auto end = block; end <= cached.tokens.size(); end += block)
+        result.insert(
+            {cached.cache_salt, {cached.tokens.begin(), cached.tokens.begin() + static_cast<std::ptrdiff_t>(end)}});
     }
-    return all;
+    return result;
   }
 
   /// Whether a request that begins so, and goes on in a new way, would find it.
-  bool finds(const beginning& what) const {
-    auto tokens = what.second;
+  bool finds(const beginning& prefix) const {
+    auto tokens = prefix.second;
     tokens.push_back(-1);
-    return s.sched.cached_prefix_length(what.first, tokens) == static_cast<int>(what.second.size());
+    return s.sched.cached_prefix_length(prefix.first, tokens) == static_cast<int>(prefix.second.size());
   }
 
   scheduler::limits within;
@@ -125,15 +126,15 @@ struct followed {
 };
 
 /// The first batch is that nothing is held.
-void begin(followed& all) { all.step(); }
+void begin(followed& cache) { cache.step(); }
 
-void serve(followed& all, std::vector<token> prompt, std::uint64_t cache_salt = 0) {
-  all.s.sched.submit({.cache_salt = cache_salt, .release_at_end = true}, {std::move(prompt), output::last_logits});
-  for (int i = 0; i < 20; ++i) all.step();
+void serve(followed& cache, std::vector<token> prompt, std::uint64_t cache_salt = 0) {
+  cache.s.sched.submit({.cache_salt = cache_salt, .release_at_end = true}, {std::move(prompt), output::last_logits});
+  for (int i = 0; i < 20; ++i) cache.step();
 }
 
-const kv_blocks_stored& stored(const followed& all, std::size_t batch) {
-  return std::get<kv_blocks_stored>(all.sink->batches.at(batch).at(0));
+const kv_blocks_stored& stored(const followed& cache, std::size_t batch) {
+  return std::get<kv_blocks_stored>(cache.sink->batches.at(batch).at(0));
 }
 
 /// Requests that begin alike, wait, fork, go back, are suspended and leave, over few slots and little memory.
@@ -141,45 +142,45 @@ class history {
  public:
   enum class kind { plain, swaps, forgets };
 
-  history(std::uint64_t seed, kind of) : random_(seed), all_(limits_of(random_, of)), kind_(of) {}
+  history(std::uint64_t seed, kind mode) : random_(seed), cache_(limits_of(random_, mode)), kind_(mode) {}
 
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
       act();
-      if (random_.chance(50)) all_.s.end_transfers(random_.chance(90));
-      all_.plan();
+      if (random_.chance(50)) cache_.s.end_transfers(random_.chance(90));
+      cache_.plan();
       check();
-      all_.absorb();
+      cache_.absorb();
     }
-    most_ = std::max(most_, all_.sink->blocks.size());
+    most_ = std::max(most_, cache_.sink->blocks.size());
   }
 
   std::size_t most() const { return most_; }
 
  private:
-  static scheduler::limits limits_of(random& chance, kind of) {
+  static scheduler::limits limits_of(random& chance, kind mode) {
     auto within = scheduler::sharing_limits(chance.between(1, 4));
     within.usage.block = chance.between(1, 5);
     within.idle_timeout = std::chrono::nanoseconds(0);
     within.memory_bytes = chance.between(200, 900);
     within.max_sequence_length = 50;
     within.depth = chance.between(1, 2);
-    if (of == kind::swaps) within.swap_bytes = 200;
-    if (of == kind::forgets) within.max_rollback_tokens = chance.between(0, 4);
+    if (mode == kind::swaps) within.swap_bytes = 200;
+    if (mode == kind::forgets) within.max_rollback_tokens = chance.between(0, 4);
     return within;
   }
 
   void act() {
-    ++all_.s.now;
+    ++cache_.s.now;
     const int choice = random_.between(0, 99);
     if (choice < 25) return submit();
     if (ids_.empty()) return;
-    const auto at = static_cast<std::size_t>(random_.between(0, static_cast<int>(ids_.size()) - 1));
-    const auto id = ids_[at];
-    auto& sched = all_.s.sched;
+    const auto index = static_cast<std::size_t>(random_.between(0, static_cast<int>(ids_.size()) - 1));
+    const auto id = ids_[index];
+    auto& sched = cache_.s.sched;
     if (choice < 40) {
       sched.cancel(id);
-      ids_.erase(ids_.begin() + static_cast<std::ptrdiff_t>(at));
+      ids_.erase(ids_.begin() + static_cast<std::ptrdiff_t>(index));
     } else if (choice < 45) {
       sched.suspend(id);
     } else if (choice < 47) {
@@ -190,7 +191,7 @@ class history {
   }
 
   void go_on(sequence_id id, int choice) {
-    auto& sched = all_.s.sched;
+    auto& sched = cache_.s.sched;
     const auto length = static_cast<int>(sched.tokens(id).size());
     if (choice < 60)
       ids_.push_back(sched.fork(id));
@@ -210,32 +211,32 @@ class history {
     prompts_.push_back(tokens);
     const auto salt = static_cast<std::uint64_t>(random_.chance(20));
     const bool samples = random_.chance(50);
-    ids_.push_back(all_.s.sched.submit({.prefix_caching = random_.chance(90), .cache_salt = salt},
-                                       {tokens, samples ? output::sample : output::last_logits, 5, 5}));
+    ids_.push_back(cache_.s.sched.submit({.prefix_caching = random_.chance(90), .cache_salt = salt},
+                                         {tokens, samples ? output::sample : output::last_logits, 5, 5}));
   }
 
   std::vector<token> some(int least, int most) {
-    std::vector<token> made(static_cast<std::size_t>(random_.between(least, most)));
-    for (auto& each : made) each = random_.between(0, 2);
-    return made;
+    std::vector<token> result(static_cast<std::size_t>(random_.between(least, most)));
+    for (auto& each : result) each = random_.between(0, 2);
+    return result;
   }
 
   void check() {
-    const auto told = all_.sink->beginnings();
-    BOOST_TEST_REQUIRE(told.size() == all_.sink->blocks.size(), "a block has two hashes");
-    BOOST_TEST_REQUIRE((told == all_.held()), "the events say something else than what the slots hold");
+    const auto told = cache_.sink->beginnings();
+    BOOST_TEST_REQUIRE(told.size() == cache_.sink->blocks.size(), "a block has two hashes");
+    BOOST_TEST_REQUIRE((told == cache_.held()), "the events say something else than what the slots hold");
     for (const auto& each : told)  // what is being moved is not found
-      BOOST_TEST_REQUIRE((kind_ != kind::plain || all_.finds(each)), "a block was stored and is not found");
+      BOOST_TEST_REQUIRE((kind_ != kind::plain || cache_.finds(each)), "a block was stored and is not found");
     for (const auto& each : prompts_) {
       const std::vector<token> first(each.begin(),
                                      each.begin() + static_cast<std::ptrdiff_t>(each.size() / block * block));
       if (first.empty() || told.contains({0, first})) continue;
-      BOOST_TEST_REQUIRE(!all_.finds({0, first}), "a block is found and was not stored");
+      BOOST_TEST_REQUIRE(!cache_.finds({0, first}), "a block is found and was not stored");
     }
   }
 
   random random_;
-  followed all_;
+  followed cache_;
   kind kind_;
   std::vector<sequence_id> ids_;
   std::vector<std::vector<token>> prompts_;
@@ -245,60 +246,60 @@ class history {
 BOOST_AUTO_TEST_SUITE(kv_events)
 
 BOOST_AUTO_TEST_CASE(an_engine_begins_with_nothing) {
-  followed all(scheduler::sharing_limits(2));
-  all.step();
-  all.step();
-  BOOST_TEST_REQUIRE(all.sink->batches.size() == 1u);
-  BOOST_TEST(std::holds_alternative<kv_blocks_cleared>(all.sink->batches[0].at(0)));
+  followed cache(scheduler::sharing_limits(2));
+  cache.step();
+  cache.step();
+  BOOST_TEST_REQUIRE(cache.sink->batches.size() == 1u);
+  BOOST_TEST(std::holds_alternative<kv_blocks_cleared>(cache.sink->batches[0].at(0)));
 }
 
 BOOST_AUTO_TEST_CASE(whole_blocks_are_stored_and_the_next_turn_continues_them) {
-  followed all(scheduler::sharing_limits(2));
-  begin(all);
-  serve(all, counting(10), 7);
-  BOOST_TEST_REQUIRE(all.sink->batches.size() == 2u);
-  const auto first = stored(all, 1);
+  followed cache(scheduler::sharing_limits(2));
+  begin(cache);
+  serve(cache, counting(10), 7);
+  BOOST_TEST_REQUIRE(cache.sink->batches.size() == 2u);
+  const auto first = stored(cache, 1);
   BOOST_TEST(first.block_hashes.size() == 2u);
   BOOST_TEST(!first.parent_block_hash);
   BOOST_TEST(first.token_ids == counting(8));
   BOOST_TEST(first.cache_salt == "7");
-  serve(all, counting(17), 7);
-  BOOST_TEST_REQUIRE(all.sink->batches.size() == 3u);
-  BOOST_TEST((stored(all, 2).parent_block_hash == first.block_hashes[1]));
-  BOOST_TEST(stored(all, 2).token_ids == counting(8, 8));
+  serve(cache, counting(17), 7);
+  BOOST_TEST_REQUIRE(cache.sink->batches.size() == 3u);
+  BOOST_TEST((stored(cache, 2).parent_block_hash == first.block_hashes[1]));
+  BOOST_TEST(stored(cache, 2).token_ids == counting(8, 8));
 }
 
 BOOST_AUTO_TEST_CASE(hashes_are_the_same_in_every_engine_and_differ_by_salt) {
-  followed one(scheduler::sharing_limits(2)), other(scheduler::sharing_limits(3));
-  begin(one);
+  followed cache(scheduler::sharing_limits(2)), other(scheduler::sharing_limits(3));
+  begin(cache);
   begin(other);
-  serve(one, counting(10));
+  serve(cache, counting(10));
   serve(other, counting(9));
-  BOOST_TEST(stored(one, 1).block_hashes == stored(other, 1).block_hashes);
-  BOOST_TEST(stored(one, 1).block_hashes == (hashes{7181475902741184294u, 7659513464193739229u}));
+  BOOST_TEST(stored(cache, 1).block_hashes == stored(other, 1).block_hashes);
+  BOOST_TEST(stored(cache, 1).block_hashes == (hashes{7181475902741184294u, 7659513464193739229u}));
   serve(other, counting(9), 1);
   BOOST_TEST(stored(other, 2).block_hashes[0] != stored(other, 1).block_hashes[0]);
 }
 
 BOOST_AUTO_TEST_CASE(what_two_slots_hold_is_removed_with_the_last_one) {
-  followed all(scheduler::sharing_limits(4));
-  begin(all);
-  serve(all, joined(counting(8), {100, 101, 102, 103, 104}));
-  serve(all, joined(counting(8), {200, 201, 202, 203, 204}));
-  BOOST_TEST(all.sink->blocks.size() == 4u);
-  BOOST_TEST(stored(all, 2).block_hashes.size() == 1u);
-  all.s.sched.drop_prefix_cache();
-  for (int i = 0; i < 4; ++i) all.step();
-  BOOST_TEST(all.sink->blocks.empty());
+  followed cache(scheduler::sharing_limits(4));
+  begin(cache);
+  serve(cache, joined(counting(8), {100, 101, 102, 103, 104}));
+  serve(cache, joined(counting(8), {200, 201, 202, 203, 204}));
+  BOOST_TEST(cache.sink->blocks.size() == 4u);
+  BOOST_TEST(stored(cache, 2).block_hashes.size() == 1u);
+  cache.s.sched.drop_prefix_cache();
+  for (int i = 0; i < 4; ++i) cache.step();
+  BOOST_TEST(cache.sink->blocks.empty());
 }
 
 BOOST_AUTO_TEST_CASE(events_say_what_the_cache_holds_whatever_happens) {
   std::size_t most = 0;
   for (std::uint64_t seed = 0; seed < repetitions(1000); ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
-      history one(seed, static_cast<history::kind>(seed % 3));
-      one.run(150);
-      most = std::max(most, one.most());
+      history past(seed, static_cast<history::kind>(seed % 3));
+      past.run(150);
+      most = std::max(most, past.most());
     }
   }
   BOOST_TEST(most > 10u);

@@ -42,9 +42,9 @@ struct pending {
                                       })));
   }
 
-  void cancel(type how) {
+  void cancel(type kind) {
     BOOST_TEST(!code);
-    signal_.emit(how);
+    signal_.emit(kind);
     BOOST_TEST(!code);
     run();
   }
@@ -156,15 +156,15 @@ BOOST_FIXTURE_TEST_CASE(after_a_partial_cancellation_a_generation_is_bounded_aga
   stream.async_complete(net::bind_cancellation_slot(
       signal.slot(), net::bind_executor(context, [&](error_code, completion result) { part = std::move(result); })));
   for (int i = 0; i < 4; ++i) toy.running.poll_one();
-  const int before = stream.usage().generated_tokens;
+  const int previous_tokens = stream.usage().generated_tokens;
   signal.emit(type::partial);
   finish_steps(toy);
-  BOOST_TEST(stream.usage().generated_tokens <= before + 3);
+  BOOST_TEST(stream.usage().generated_tokens <= previous_tokens + 3);
   context.poll();
   BOOST_TEST_REQUIRE(part.has_value());
-  auto all = ids_of(part->tokens);
-  for (const token each : read_all(toy, stream)) all.push_back(each);
-  BOOST_TEST(all == toy_continuation(prompt, 9), boost::test_tools::per_element());
+  auto ids = ids_of(part->tokens);
+  for (const token each : read_all(toy, stream)) ids.push_back(each);
+  BOOST_TEST(ids == toy_continuation(prompt, 9), boost::test_tools::per_element());
 }
 
 BOOST_DATA_TEST_CASE_F(fixture, the_progress_of_a_prompt_is_reported_later, data::make(every_type), how) {
@@ -389,7 +389,7 @@ struct race_on_the_engine : fixture {
     net::co_spawn(
         toy.running.get_executor(),
         [&]() -> net::awaitable<void> {
-          toy.control->before = [&](const scheduler::step&) { wake.try_send(error_code()); };
+          toy.control->on_step = [&](const scheduler::step&) { wake.try_send(error_code()); };
           co_await body();
           finished = true;
         },

@@ -28,41 +28,41 @@ struct gate {
 /// Says at its first token, beside the step, that it has begun, and then waits until it is released.
 class waiting_guide final : public guide {
  public:
-  explicit waiting_guide(std::shared_ptr<gate> at, std::vector<std::vector<token>> texts)
-      : at_(std::move(at)), by_(std::move(texts)) {}
+  explicit waiting_guide(std::shared_ptr<gate> barrier, std::vector<std::vector<token>> texts)
+      : barrier_(std::move(barrier)), guide_(std::move(texts)) {}
 
   bool allow(std::span<std::uint64_t> tokens) override {
     if (grammar::brief_work::left()) throw guide_postponed();
-    if (!at_->begun.try_wait()) at_->begun.count_down();
-    at_->released.wait();
-    return by_.allow(tokens);
+    if (!barrier_->begun.try_wait()) barrier_->begun.count_down();
+    barrier_->released.wait();
+    return guide_.allow(tokens);
   }
 
-  void accept(token next) override { by_.accept(next); }
-  void roll_back(int tokens) override { by_.roll_back(tokens); }
+  void accept(token next) override { guide_.accept(next); }
+  void roll_back(int tokens) override { guide_.roll_back(tokens); }
   std::unique_ptr<guide> clone() const override { return std::make_unique<waiting_guide>(*this); }
-  bool is_complete() const override { return by_.is_complete(); }
+  bool is_complete() const override { return guide_.is_complete(); }
 
  private:
-  std::shared_ptr<gate> at_;
-  text_guide by_;
+  std::shared_ptr<gate> barrier_;
+  text_guide guide_;
 };
 
 /// An engine on its own thread, and a stream that stands at its guide.
 struct held_up {
-  std::shared_ptr<gate> at = std::make_shared<gate>();
+  std::shared_ptr<gate> barrier = std::make_shared<gate>();
   toy_engine toy{{}, {}};
-  token_stream stream = toy.running.generate(
-      {.prompt = token_ids{4, 4},
-       .max_tokens = 20,
-       .response_format = std::make_shared<const waiting_guide>(at, std::vector<std::vector<token>>{{5, 60, 90}})});
+  token_stream stream = toy.running.generate({.prompt = token_ids{4, 4},
+                                              .max_tokens = 20,
+                                              .response_format = std::make_shared<const waiting_guide>(
+                                                  barrier, std::vector<std::vector<token>>{{5, 60, 90}})});
 
   held_up() {
     said = stream.async_complete(net::use_future);
-    at->begun.wait();
+    barrier->begun.wait();
   }
   ~held_up() {
-    if (!at->released.try_wait()) at->released.count_down();
+    if (!barrier->released.try_wait()) barrier->released.count_down();
   }
   held_up(const held_up&) = delete;
   held_up& operator=(const held_up&) = delete;
@@ -82,15 +82,15 @@ struct held_up {
 };
 
 /// Begins a decode that stands at its guide, and cancels it there.
-void cancel_decode(sequence& of, gate& at) {
+void cancel_decode(sequence& seq, gate& barrier) {
   net::io_context context;
   const auto work = net::make_work_guard(context);
   net::cancellation_signal signal;
   error_code received;
-  of.async_decode({5}, sampling_params{},
-                  net::bind_cancellation_slot(
-                      signal.slot(), net::bind_executor(context, [&](error_code code, auto&&) { received = code; })));
-  at.begun.wait();
+  seq.async_decode({5}, sampling_params{},
+                   net::bind_cancellation_slot(
+                       signal.slot(), net::bind_executor(context, [&](error_code code, auto&&) { received = code; })));
+  barrier.begun.wait();
   signal.emit(net::cancellation_type::terminal);
   context.run_one();
   BOOST_CHECK_EQUAL(received, make_error_code(net::error::operation_aborted));
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(others_go_on_meanwhile) {
   held_up it;
   it.check_others();
   it.await_free_slots(3);
-  it.at->released.count_down();
+  it.barrier->released.count_down();
   BOOST_TEST(ids_of(it.said.get().tokens) == (std::vector<token>{5, 60, 90}), boost::test_tools::per_element());
 }
 
@@ -120,45 +120,46 @@ BOOST_AUTO_TEST_CASE(an_engine_that_ends_does_not_wait) {
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_that_is_cancelled_goes_on_from_before) {
-  const auto at = std::make_shared<gate>();
+  const auto barrier = std::make_shared<gate>();
   toy_engine toy({}, {});
   auto sequence = toy.running.open();
-  sequence.constrain(std::make_unique<waiting_guide>(at, std::vector<std::vector<token>>{{5, 60, 90}, {7, 61, 91}}));
-  cancel_decode(sequence, *at);
+  sequence.constrain(
+      std::make_unique<waiting_guide>(barrier, std::vector<std::vector<token>>{{5, 60, 90}, {7, 61, 91}}));
+  cancel_decode(sequence, *barrier);
   auto child = sequence.fork();
   sequence.truncate(0);
   auto second = sequence.async_decode({7}, sampling_params{}, net::use_future);
   auto third = child.async_decode({5}, sampling_params{}, net::use_future);
-  at->released.count_down();
+  barrier->released.count_down();
   BOOST_TEST(second.get().id == 61);
   BOOST_TEST(third.get().id == 60);
   BOOST_TEST(sequence.async_decode({}, sampling_params{}, net::use_future).get().id == 91);
 }
 
 BOOST_AUTO_TEST_CASE(a_fork_that_waits_for_its_parent_ends_with_the_engine) {
-  const auto at = std::make_shared<gate>();
+  const auto barrier = std::make_shared<gate>();
   toy_engine toy({}, {});
   auto sequence = toy.running.open();
-  sequence.constrain(std::make_unique<waiting_guide>(at, std::vector<std::vector<token>>{{5, 60, 90}}));
-  cancel_decode(sequence, *at);
+  sequence.constrain(std::make_unique<waiting_guide>(barrier, std::vector<std::vector<token>>{{5, 60, 90}}));
+  cancel_decode(sequence, *barrier);
   auto child = sequence.fork();
   auto second = child.async_decode({5}, sampling_params{}, net::use_future);
   toy.running.open().async_decode({5}, sampling_params{}, net::use_future).get();  // what came before was processed
   toy.running = engine(toy.parts({}), {});
   BOOST_CHECK_THROW(second.get(), boost::system::system_error);
-  at->released.count_down();
+  barrier->released.count_down();
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_that_is_dropped_leaves) {
-  const auto at = std::make_shared<gate>();
+  const auto barrier = std::make_shared<gate>();
   toy_engine toy({.slots = 1}, {});
   std::optional<sequence> dropped = toy.running.open();
-  dropped->constrain(std::make_unique<waiting_guide>(at, std::vector<std::vector<token>>{{5, 60, 90}}));
+  dropped->constrain(std::make_unique<waiting_guide>(barrier, std::vector<std::vector<token>>{{5, 60, 90}}));
   auto first = dropped->async_decode({5}, sampling_params{}, net::use_future);
-  at->begun.wait();
+  barrier->begun.wait();
   dropped.reset();
   BOOST_CHECK_THROW(first.get(), boost::system::system_error);
-  at->released.count_down();
+  barrier->released.count_down();
   auto next = toy.running.generate({.prompt = token_ids{1, 2}, .max_tokens = 3});  // in its slot
   BOOST_TEST(ids_of(next.async_complete(net::use_future).get().tokens) == toy_continuation({1, 2}, 3),
              boost::test_tools::per_element());

@@ -21,9 +21,9 @@ constexpr long never = 1'000'000'000;
 
 /// Allocations of this thread while it loads that model.
 long allocations_of_loading(const std::filesystem::path& path) {
-  const auto before = failing_memory::allocations();
+  const auto previous = failing_memory::allocations();
   load_model(path, {.threads = 1});
-  return failing_memory::allocations() - before;
+  return failing_memory::allocations() - previous;
 }
 
 /// Returns whether the n-th allocation was met. What is thrown has to be std::bad_alloc.
@@ -43,9 +43,9 @@ bool load_with_memory_refused(const std::filesystem::path& path, long n) {
 
 /// Blocks of memory that are still held after loading; fewer than none where some are given back.
 long blocks_held_after(const std::filesystem::path& path, long n) {
-  const auto before = failing_memory::blocks();
+  const auto previous = failing_memory::blocks();
   load_with_memory_refused(path, n);
-  return failing_memory::blocks() - before;
+  return failing_memory::blocks() - previous;
 }
 
 }  // namespace
@@ -58,11 +58,11 @@ BOOST_AUTO_TEST_CASE(any_allocation_of_loading_may_fail_and_nothing_leaks) {
   for (const auto* golden : {"llama_default", "llama_gguf", "gpt_oss_mxfp4", "gpt2_published", "bart_tiny"}) {
     const auto path = std::filesystem::path(test_data()) / "golden" / golden;
     allocations_of_loading(path);  // what is made once in a process has been made
-    const auto all = allocations_of_loading(path), stride = std::max(all / trials, 1L);
-    for (long n = 0; n < all; n += stride) {
+    const auto allocations = allocations_of_loading(path), stride = std::max(allocations / trials, 1L);
+    for (long n = 0; n < allocations; n += stride) {
       // glibc loads what unwinds the stack when an exception first passes through pthread_once().
       const bool held = blocks_held_after(path, n) != 0 && blocks_held_after(path, n) != 0;
-      BOOST_TEST(!held, golden << ", allocation " << n << " of " << all);
+      BOOST_TEST(!held, golden << ", allocation " << n << " of " << allocations);
       ++failed;
     }
     BOOST_TEST(!load_with_memory_refused(path, never));

@@ -10,7 +10,7 @@ namespace cogen::test {
 class manual_clock final : public clock {
  public:
   time_point now() const noexcept override { return time_point(duration(ticks_.load())); }
-  void advance(duration by) { ticks_ += by.count(); }
+  void advance(duration elapsed) { ticks_ += elapsed.count(); }
 
  private:
   std::atomic<duration::rep> ticks_ = 0;

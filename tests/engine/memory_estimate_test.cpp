@@ -38,11 +38,11 @@ BOOST_AUTO_TEST_CASE(weights_that_several_blocks_read_are_in_memory_once) {
 std::int64_t most_set_aside(const std::shared_ptr<const model>& model, const engine_options& options, int length) {
   engine running(model, options);
   net::io_context context;
-  auto what = request{.prompt = token_ids(some_tokens(*model, 9, 1)), .ignore_eos = true};
-  if (model->has_encoder()) what.encoder_input = source_for(*model);
-  auto stream = running.generate(what);
+  auto wanted = request{.prompt = token_ids(some_tokens(*model, 9, 1)), .ignore_eos = true};
+  if (model->has_encoder()) wanted.encoder_input = source_for(*model);
+  auto stream = running.generate(wanted);
   std::optional<completion> whole;
-  stream.async_complete(net::bind_executor(context, [&](error_code, completion all) { whole = std::move(all); }));
+  stream.async_complete(net::bind_executor(context, [&](error_code, completion answer) { whole = std::move(answer); }));
   std::int64_t most = 0;
   while (!whole) {
     running.poll_one();

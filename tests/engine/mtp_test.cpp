@@ -59,11 +59,11 @@ std::vector<token> predictions_by_hand(const model& model, const engine_options&
     const auto count = std::min<std::size_t>(5, total - begin);
     const auto tokens = std::span(text).subspan(begin, count + 1);
     const cache::step step({{.slot = 0, .count = static_cast<int>(count)}});
-    std::vector<int> all(count);
-    for (std::size_t i = 0; i < count; ++i) all[i] = static_cast<int>(i);
+    std::vector<int> indices(count);
+    for (std::size_t i = 0; i < count; ++i) indices[i] = static_cast<int>(i);
     const auto logits =
         model.forward({.step = step, .tokens = tokens.first(count), .outputs = {}}, cache, run, [&](const at::Tensor&) {
-          return next_tokens{tokens.subspan(1), all};
+          return next_tokens{tokens.subspan(1), indices};
         });
     const auto* row = logits.const_data_ptr<float>();
     for (std::size_t i = 0; i < count; ++i, row += logits.size(1))
@@ -75,29 +75,29 @@ std::vector<token> predictions_by_hand(const model& model, const engine_options&
 /// Notes what was predicted, and drafts what it is made for.
 class noting final : public drafter {
  public:
-  enum class what { nothing, predicted, wrong };
+  enum class mode { nothing, predicted, wrong };
   struct note {
     std::vector<token> history;
     std::vector<token> predicted;
   };
 
-  explicit noting(what drafts) : drafts_(drafts) {}
+  explicit noting(mode drafts) : drafts_(drafts) {}
 
   bool reads_predictions() const noexcept override { return true; }
   std::vector<token> draft(std::span<const token>, int) override { return {}; }
   std::vector<token> draft(std::span<const token> history, std::span<const token> predicted, int) override {
     notes.push_back({{history.begin(), history.end()}, {predicted.begin(), predicted.end()}});
-    if (drafts_ == what::wrong) return {(history.back() * 7 + 1) % 90, 5};
-    return drafts_ == what::predicted ? notes.back().predicted : std::vector<token>();
+    if (drafts_ == mode::wrong) return {(history.back() * 7 + 1) % 90, 5};
+    return drafts_ == mode::predicted ? notes.back().predicted : std::vector<token>();
   }
 
   std::vector<note> notes;
 
  private:
-  what drafts_;
+  mode drafts_;
 };
 
-std::ostream& operator<<(std::ostream& out, noting::what drafts) { return out << static_cast<int>(drafts); }
+std::ostream& operator<<(std::ostream& out, noting::mode drafts) { return out << static_cast<int>(drafts); }
 
 struct answer {
   std::vector<token> tokens;
@@ -107,7 +107,7 @@ struct answer {
   friend bool operator==(const answer& a, const answer& b) { return a.tokens == b.tokens && a.error == b.error; }
 };
 
-net::awaitable<void> read_by_turns(std::span<token_stream> streams, std::vector<answer>& all) {
+net::awaitable<void> read_by_turns(std::span<token_stream> streams, std::vector<answer>& results) {
   std::size_t open = streams.size();
   std::vector<bool> ended(streams.size());
   while (open > 0)
@@ -117,43 +117,43 @@ net::awaitable<void> read_by_turns(std::span<token_stream> streams, std::vector<
       if (code || !piece) {
         ended[i] = true;
         --open;
-        all[i].error = code ? streams[i].error().message() : "";
-        all[i].usage = streams[i].usage();
+        results[i].error = code ? streams[i].error().message() : "";
+        results[i].usage = streams[i].usage();
         continue;
       }
-      for (const auto& each : piece->tokens) all[i].tokens.push_back(each.id);
+      for (const auto& each : piece->tokens) results[i].tokens.push_back(each.id);
     }
 }
 
 /// The answers to all requests, read a token of each by turns.
 std::vector<answer> answers(engine& running, const std::vector<request>& asked) {
-  std::vector<answer> all(asked.size());
+  std::vector<answer> results(asked.size());
   std::vector<token_stream> streams;
   for (const auto& each : asked) streams.push_back(running.generate(each));
-  drive(running, [&] { return read_by_turns(streams, all); });
-  return all;
+  drive(running, [&] { return read_by_turns(streams, results); });
+  return results;
 }
 
 constexpr int answer_tokens = 30;
 
-std::vector<request> some_requests(const model& model, const std::shared_ptr<drafter>& by, int prompt = 11) {
-  std::vector<request> all;
+std::vector<request> some_requests(const model& model, const std::shared_ptr<drafter>& proposer, int prompt = 11) {
+  std::vector<request> requests;
   const std::vector<sampling_params> samplings{
       {}, {.temperature = 1, .seed = 1}, {.temperature = 2, .repetition_penalty = 1.2, .seed = 2}};
-  for (const auto& how : samplings)
-    all.push_back({.prompt = some_tokens(model, prompt, static_cast<unsigned>(all.size())),
-                   .max_tokens = answer_tokens,
-                   .sampling = how,
-                   .ignore_eos = true,
-                   .max_buffered_tokens = 3,
-                   .speculative = {.drafter = by}});
-  return all;
+  for (const auto& params : samplings)
+    requests.push_back({.prompt = some_tokens(model, prompt, static_cast<unsigned>(requests.size())),
+                        .max_tokens = answer_tokens,
+                        .sampling = params,
+                        .ignore_eos = true,
+                        .max_buffered_tokens = 3,
+                        .speculative = {.drafter = proposer}});
+  return requests;
 }
 
 /// What the drafter was told is what the layer predicts when the same text is run at once.
-void check_notes(const noting& by, const model& model, const engine_options& options, std::size_t least) {
-  BOOST_TEST(by.notes.size() >= least);
-  for (const auto& each : by.notes) {
+void check_notes(const noting& noted, const model& model, const engine_options& options, std::size_t least) {
+  BOOST_TEST(noted.notes.size() >= least);
+  for (const auto& each : noted.notes) {
     BOOST_TEST_REQUIRE(each.predicted.size() == 1u);
     BOOST_TEST(each.predicted.back() == predictions_by_hand(model, options, each.history).back());
   }
@@ -162,7 +162,7 @@ void check_notes(const noting& by, const model& model, const engine_options& opt
 struct setting {
   std::string name;
   std::function<void(engine_options&)> change;
-  friend std::ostream& operator<<(std::ostream& out, const setting& one) { return out << one.name; }
+  friend std::ostream& operator<<(std::ostream& out, const setting& entry) { return out << entry.name; }
 };
 
 const std::vector<setting> settings{
@@ -197,15 +197,15 @@ BOOST_DATA_TEST_CASE(no_prediction_changes_a_token, data::make(predicting) * dat
 
 BOOST_DATA_TEST_CASE(predictions_do_not_depend_on_how_a_sequence_was_run,
                      data::make(predicting) * data::make(settings) *
-                         data::make({noting::what::nothing, noting::what::predicted, noting::what::wrong}),
+                         data::make({noting::mode::nothing, noting::mode::predicted, noting::mode::wrong}),
                      golden, how, drafts) {
   auto options = tiny_engine();
   how.change(options);
   const auto model = predicting_model(golden);
   predicting_engine engine(model, options);
-  const auto by = std::make_shared<noting>(drafts);
-  answers(engine.running, some_requests(*model, by));
-  check_notes(*by, *model, options, drafts == noting::what::predicted ? 10 : 2 * answer_tokens);
+  const auto noted = std::make_shared<noting>(drafts);
+  answers(engine.running, some_requests(*model, noted));
+  check_notes(*noted, *model, options, drafts == noting::mode::predicted ? 10 : 2 * answer_tokens);
   if (how.name == "swapped") BOOST_TEST(engine.running.stats().swapped_out > 0u);
 }
 
@@ -215,26 +215,26 @@ BOOST_DATA_TEST_CASE(prefixes_are_shared_with_what_was_predicted_from, data::mak
   const auto model = predicting_model(golden);
   predicting_engine engine(model, options);
   answers(engine.running, some_requests(*model, nullptr, 130));
-  const auto by = std::make_shared<noting>(noting::what::predicted);
-  const auto again = answers(engine.running, some_requests(*model, by, 130));
+  const auto noted = std::make_shared<noting>(noting::mode::predicted);
+  const auto again = answers(engine.running, some_requests(*model, noted, 130));
   for (const auto& each : again) BOOST_TEST(each.usage.cached_tokens >= 64);
-  check_notes(*by, *model, options, 10);
+  check_notes(*noted, *model, options, 10);
 }
 
 BOOST_AUTO_TEST_CASE(several_streams_of_a_prompt_draft_with_what_it_left) {
   const auto options = tiny_engine();
   const auto model = predicting_model("glm4_moe_mtp");
   predicting_engine plain(golden_model("glm4_moe_mtp"), options), engine(model, options);
-  const auto said = [&](cogen::engine& running, std::shared_ptr<drafter> by) {
+  const auto said = [&](cogen::engine& running, std::shared_ptr<drafter> proposer) {
     auto streams = running.generate_n({.prompt = some_tokens(*model, 70, 3),
                                        .max_tokens = answer_tokens,
                                        .sampling = {.temperature = 1, .seed = 9},
                                        .ignore_eos = true,
-                                       .speculative = {.drafter = std::move(by)}},
+                                       .speculative = {.drafter = std::move(proposer)}},
                                       3);
-    std::vector<answer> all(streams.size());
-    drive(running, [&] { return read_by_turns({streams.begin(), streams.end()}, all); });
-    return all;
+    std::vector<answer> results(streams.size());
+    drive(running, [&] { return read_by_turns({streams.begin(), streams.end()}, results); });
+    return results;
   };
   BOOST_TEST((said(engine.running, mtp()) == said(plain.running, nullptr)));
 }

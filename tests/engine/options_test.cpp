@@ -21,7 +21,7 @@ struct option_range {
   const char* unit = "";
 };
 
-std::ostream& operator<<(std::ostream& out, const option_range& each) { return out << each.name; }
+std::ostream& operator<<(std::ostream& out, const option_range& range) { return out << range.name; }
 
 BOOST_AUTO_TEST_SUITE(option_limits)
 
@@ -86,9 +86,9 @@ const option_range sizes[] = {
 };
 
 /// What the constructor of an engine says of an option's value; empty: it is taken.
-std::string refusal(const option_range& of, std::int64_t& value) {
+std::string refusal(const option_range& range, std::int64_t& value) {
   engine_options options{.external_stepping = true};
-  value = of.set(options, value);
+  value = range.set(options, value);
   try {
     toy_engine({}, std::move(options));
   } catch (const std::invalid_argument& e) {
@@ -97,15 +97,15 @@ std::string refusal(const option_range& of, std::int64_t& value) {
   return "";
 }
 
-std::string sentence(const option_range& of, std::int64_t value, const char* bound, std::int64_t limit) {
-  return "engine_options." + std::string(of.name) + " is " + std::to_string(value) + of.unit + "; it must be " + bound +
-         " " + std::to_string(limit);
+std::string sentence(const option_range& range, std::int64_t value, const char* bound, std::int64_t limit) {
+  return "engine_options." + std::string(range.name) + " is " + std::to_string(value) + range.unit + "; it must be " +
+         bound + " " + std::to_string(limit);
 }
 
-void check_refused(const option_range& of, std::int64_t value) {
-  const auto received = refusal(of, value);  // the value as the option's type has it
-  BOOST_TEST(received ==
-             (value < of.least ? sentence(of, value, "at least", of.least) : sentence(of, value, "at most", of.most)));
+void check_refused(const option_range& range, std::int64_t value) {
+  const auto received = refusal(range, value);  // the value as the option's type has it
+  BOOST_TEST(received == (value < range.least ? sentence(range, value, "at least", range.least)
+                                              : sentence(range, value, "at most", range.most)));
 }
 
 }  // namespace

@@ -13,10 +13,10 @@ namespace data = boost::unit_test::data;
 
 BOOST_AUTO_TEST_SUITE(pipeline)
 
-std::vector<token> read_whole(toy_engine& toy, request what) {
+std::vector<token> read_whole(toy_engine& toy, request wanted) {
   net::io_context context;
   std::optional<completion> whole;
-  auto stream = toy.running.generate(std::move(what));
+  auto stream = toy.running.generate(std::move(wanted));
   stream.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
   for (int i = 0; i < 200 && !whole; ++i) {
     for (int launched = 0; launched < 3; ++launched) toy.running.poll_one();
@@ -31,13 +31,13 @@ std::vector<token> read_whole(toy_engine& toy, request what) {
 BOOST_DATA_TEST_CASE(what_is_sampled_does_not_depend_on_how_many_steps_are_in_flight, data::make({false, true}), late) {
   const auto lively = sampling_params{.temperature = 40, .repetition_penalty = 1.3, .seed = 11};
   const auto asked = request{.prompt = token_ids{4, 4}, .max_tokens = 20, .sampling = lively};
-  toy_engine one, two({.depth = 2, .late = late});
+  toy_engine serial, two({.depth = 2, .late = late});
   two.control->hold = true;
   int chained = 0;
-  two.control->before = [&](const scheduler::step& plan) {
+  two.control->on_step = [&](const scheduler::step& plan) {
     for (const auto& row : plan.rows) chained += row.chained;
   };
-  BOOST_TEST(read_whole(two, asked) == read_whole(one, asked), boost::test_tools::per_element());
+  BOOST_TEST(read_whole(two, asked) == read_whole(serial, asked), boost::test_tools::per_element());
   BOOST_TEST(chained > 10);
 }
 

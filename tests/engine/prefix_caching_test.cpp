@@ -96,48 +96,49 @@ BOOST_DATA_TEST_CASE(one_after_another_they_say_what_they_say_alone, data::make(
   if (model->has_encoder()) return;  // beside encoder inputs nothing is shared
   auto options = each.options();
   options.batching.slots = 3;
-  alike all(each, model, options);
-  BOOST_TEST(all.ask({all.prompt(1)}) == 0);
-  all.ask({all.prompt(2)});  // what cannot go back is kept from here on where the two part
-  for (int i = 3; i < 8; ++i) BOOST_TEST(all.ask({all.prompt(i)}) == common);
-  BOOST_TEST(all.running().stats().free_slots == options.batching.slots);
-  BOOST_TEST(all.running().stats().prefix_cached_slots > 0);
-  BOOST_TEST(all.running().stats().cache_bytes < all.running().stats().peak_cache_bytes);
+  alike family(each, model, options);
+  BOOST_TEST(family.ask({family.prompt(1)}) == 0);
+  family.ask({family.prompt(2)});  // what cannot go back is kept from here on where the two part
+  for (int i = 3; i < 8; ++i) BOOST_TEST(family.ask({family.prompt(i)}) == common);
+  BOOST_TEST(family.running().stats().free_slots == options.batching.slots);
+  BOOST_TEST(family.running().stats().prefix_cached_slots > 0);
+  BOOST_TEST(family.running().stats().cache_bytes < family.running().stats().peak_cache_bytes);
 }
 
 /// Where spare slots keep what is shared: devices have none.
 BOOST_DATA_TEST_CASE(together_they_run_their_first_tokens_once, data::make(kept_engines()), each) {
   const auto model = golden_model(each.golden);
   if (model->has_encoder()) return;
-  alike all(each, model, each.options());
+  alike family(each, model, each.options());
   std::vector<std::vector<token>> prompts;
-  for (int i = 1; i <= 9; ++i) prompts.push_back(all.prompt(i));
-  BOOST_TEST(all.ask(prompts) == 8 * common);
-  BOOST_TEST(all.running().stats().tokens == common + 9 * (9 + answer - 1));
-  BOOST_TEST(all.running().stats().prefix_hit_tokens == 8 * common);
+  for (int i = 1; i <= 9; ++i) prompts.push_back(family.prompt(i));
+  BOOST_TEST(family.ask(prompts) == 8 * common);
+  BOOST_TEST(family.running().stats().tokens == common + 9 * (9 + answer - 1));
+  BOOST_TEST(family.running().stats().prefix_hit_tokens == 8 * common);
 }
 
 BOOST_DATA_TEST_CASE(a_conversation_goes_on_where_it_ended, data::make(kept_engines_everywhere()), each) {
   const auto model = golden_model(each.golden);
   if (model->has_encoder()) return;
   auto options = each.options();
-  alike all(each, model, options);
-  auto said = all.prompt(1);
-  BOOST_TEST(all.ask({said}) == 0);
+  alike family(each, model, options);
+  auto said = family.prompt(1);
+  BOOST_TEST(family.ask({said}) == 0);
   for (int turn = 0; turn < 3; ++turn) {
-    const auto received = all.alone(said);
+    const auto received = family.alone(said);
     const auto held = static_cast<int>(said.size()) + answer - 1;  // the last token was sampled and not run
     said = joined(joined(said, received), some_tokens(*model, 6, 200 + static_cast<unsigned>(turn)));
-    BOOST_TEST(all.ask({said}) == held);
+    BOOST_TEST(family.ask({said}) == held);
   }
 }
 
 BOOST_DATA_TEST_CASE(a_prompt_that_comes_again_runs_its_last_token, data::make(kept_engines_everywhere()), each) {
   const auto model = golden_model(each.golden);
   if (model->has_encoder()) return;
-  alike all(each, model, each.options());
-  BOOST_TEST(all.ask({all.prompt(1)}) == 0);
-  for (int i = 0; i < 3; ++i) BOOST_TEST(all.ask({all.prompt(1)}) == static_cast<int>(all.prompt(1).size()) - 1);
+  alike family(each, model, each.options());
+  BOOST_TEST(family.ask({family.prompt(1)}) == 0);
+  for (int i = 0; i < 3; ++i)
+    BOOST_TEST(family.ask({family.prompt(1)}) == static_cast<int>(family.prompt(1).size()) - 1);
 }
 
 /// Tokens run when a sequence of `first` has gone and one of `second` feeds the same.
@@ -145,15 +146,15 @@ std::uint64_t run_by_the_second(const open_options& first, const open_options& s
   const auto model = golden_model("llama_default");
   engine running(model, tiny_engine(*model));
   const auto tokens = some_tokens(*model, common, 5);
-  std::uint64_t before = 0;
+  std::uint64_t previous_tokens = 0;
   drive(running, [&]() -> net::awaitable<void> {
     for (const auto& each : {first, second}) {
-      before = running.stats().tokens;
+      previous_tokens = running.stats().tokens;
       auto place = running.open(each);
       co_await place.async_forward(tokens);
     }
   });
-  return running.stats().tokens - before;
+  return running.stats().tokens - previous_tokens;
 }
 
 BOOST_AUTO_TEST_CASE(sequences_share_prefixes_if_their_options_allow_it) {
@@ -174,8 +175,8 @@ std::vector<std::uint64_t> seen_by_the_second(bool first_asks_the_same) {
   auto options = tiny_engine(*model);
   options.external_stepping = true;
   engine running(model, options);
-  const auto all = some_tokens(*model, common, 5);
-  const auto asked_before = first_asks_the_same ? all : some_tokens(*model, common, 6);
+  const auto text = some_tokens(*model, common, 5);
+  const auto asked_before = first_asks_the_same ? text : some_tokens(*model, common, 6);
   const std::optional<std::string> salts[] = {{}, "1", "1:", "salt", ""};
   std::vector<std::uint64_t> seen;
   net::io_context context;
@@ -193,12 +194,12 @@ std::vector<std::uint64_t> seen_by_the_second(bool first_asks_the_same) {
   for (const auto& salt : salts)
     for (const std::ptrdiff_t length : {20, common, common / 2}) {
       ask(1, {asked_before.begin(), asked_before.begin() + length}, salt ? std::optional("1:" + *salt) : salt);
-      const auto before = running.stats();
-      const auto cached = ask(2, {all.begin(), all.begin() + length}, salt ? std::optional("2:" + *salt) : salt);
+      const auto previous = running.stats();
+      const auto cached = ask(2, {text.begin(), text.begin() + length}, salt ? std::optional("2:" + *salt) : salt);
       seen.push_back(static_cast<std::uint64_t>(cached));
       const auto after = running.stats();
-      seen.push_back(after.tokens - before.tokens);
-      seen.push_back(after.steps - before.steps);
+      seen.push_back(after.tokens - previous.tokens);
+      seen.push_back(after.steps - previous.steps);
     }
   return seen;
 }
@@ -217,10 +218,10 @@ BOOST_AUTO_TEST_CASE(a_prefix_cache_that_is_dropped_has_nothing_to_share) {
   drive(running, [&]() -> net::awaitable<void> {
     for (const bool drops : {false, false, true, false}) {
       if (drops) running.drop_prefix_cache();
-      const auto before = running.stats().tokens;
+      const auto previous_tokens = running.stats().tokens;
       auto place = running.open();
       co_await place.async_forward(tokens);
-      run.push_back(running.stats().tokens - before);
+      run.push_back(running.stats().tokens - previous_tokens);
     }
   });
   BOOST_TEST(run == (std::vector<std::uint64_t>{common, 1, common, 1}), boost::test_tools::per_element());

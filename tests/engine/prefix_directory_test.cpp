@@ -58,7 +58,7 @@ class restarts {
  public:
   explicit restarts(const kept_engine& kind) : kind_(kind), options_(kind.options()) {
     options_.kv.prefix_cache_directory = folder.path;
-    options_.log = [this](std::string_view what) { logged.emplace_back(what); };
+    options_.log = [this](std::string_view message) { logged.emplace_back(message); };
   }
 
   std::vector<token> prompt(int count, unsigned seed) const {
@@ -131,10 +131,10 @@ class marked_snapshot final : public kv_snapshot {
 /// Stores ten prefixes again and again where six have room, and reads what it finds. Gives how often that was wrong.
 int write_and_read(const fs::path& folder, int first) {
   int wrong = 0;
-  const detail::session_limits of{.model = "a", .cache = "b", .vocabulary = 100, .max_sequence_length = 100};
+  const detail::session_limits limits{.model = "a", .cache = "b", .vocabulary = 100, .max_sequence_length = 100};
   for (int round = 0; round < 20; ++round) {
-    detail::prefix_directory directory(folder, of, 620'000, [&](std::string_view what) {
-      wrong += what.find("cannot be opened") == std::string_view::npos;
+    detail::prefix_directory directory(folder, limits, 620'000, [&](std::string_view message) {
+      wrong += message.find("cannot be opened") == std::string_view::npos;
     });
     for (int i = 0; i < 10; ++i) {
       const int mark = (first * 3 + i) % 10;
@@ -146,8 +146,8 @@ int write_and_read(const fs::path& folder, int first) {
         wrong += e.why().message().find("cannot be opened") == std::string::npos;
       }
       if (found) continue;
-      const scheduler::cached_prefix what{0, scheduler::token_list(tokens), {50, 50, 50}};
-      wrong += directory.write(what, marked_snapshot(mark)) ? 1 : 0;
+      const scheduler::cached_prefix prefix{0, scheduler::token_list(tokens), {50, 50, 50}};
+      wrong += directory.write(prefix, marked_snapshot(mark)) ? 1 : 0;
     }
   }
   return wrong;
@@ -158,11 +158,11 @@ kept_engine plain(const std::string& golden, const std::string& device = "cpu") 
 }
 
 std::vector<kept_engine> storable() {
-  std::vector<kept_engine> all{plain("llama_default")};
-  for (const auto& golden : hybrids()) all.push_back(plain(golden));
+  std::vector<kept_engine> result{plain("llama_default")};
+  for (const auto& golden : hybrids()) result.push_back(plain(golden));
   for (const auto& each : kept_engines_everywhere())
-    if (!golden_model(each.golden)->has_encoder() && each.kind.find("own") == std::string::npos) all.push_back(each);
-  return all;
+    if (!golden_model(each.golden)->has_encoder() && each.kind.find("own") == std::string::npos) result.push_back(each);
+  return result;
 }
 
 }  // namespace
@@ -183,22 +183,22 @@ BOOST_AUTO_TEST_CASE(every_golden_with_recurrent_layers_is_tested_here) {
 }
 
 BOOST_DATA_TEST_CASE(the_next_turn_of_a_conversation_is_found_after_a_restart, data::make(storable()), each) {
-  restarts all(each);
-  const auto first = all.prompt(100, 3);
-  all.serve({first});
-  BOOST_TEST(!all.folder.files().empty());
-  const auto second = joined(joined(first, all.alone(first)), all.prompt(3, 4));
-  for (const int cached : all.serve({second})) BOOST_TEST(cached >= 0.95 * static_cast<double>(second.size() - 3));
-  BOOST_TEST(all.logged.empty());
+  restarts server(each);
+  const auto first = server.prompt(100, 3);
+  server.serve({first});
+  BOOST_TEST(!server.folder.files().empty());
+  const auto second = joined(joined(first, server.alone(first)), server.prompt(3, 4));
+  for (const int cached : server.serve({second})) BOOST_TEST(cached >= 0.95 * static_cast<double>(second.size() - 3));
+  BOOST_TEST(server.logged.empty());
 }
 
 /// Tokens that an engine runs for a sequence that a program opens itself.
 BOOST_AUTO_TEST_CASE(a_sequence_finds_what_is_stored) {
   for (const auto* golden : {"llama_default", "qwen3_5_interval", "mamba_tiny"}) {
-    restarts all(plain(golden));
-    const auto first = all.prompt(100, 3);
-    all.serve({first});
-    engine running(golden_model(golden), all.options());
+    restarts server(plain(golden));
+    const auto first = server.prompt(100, 3);
+    server.serve({first});
+    engine running(golden_model(golden), server.options());
     drive(running, [&]() -> net::awaitable<void> {
       auto seq = running.open();
       auto next = first;
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_finds_what_is_stored) {
         said.push_back((co_await seq.async_decode(next)).id);
         next.clear();
       }
-      BOOST_TEST(said == all.alone(first), boost::test_tools::per_element());
+      BOOST_TEST(said == server.alone(first), boost::test_tools::per_element());
     });
     BOOST_TEST(running.stats().tokens == std::uint64_t{answer_tokens});
     BOOST_TEST(running.stats().prefix_hit_tokens == 99u);
@@ -215,10 +215,10 @@ BOOST_AUTO_TEST_CASE(a_sequence_finds_what_is_stored) {
 }
 
 BOOST_AUTO_TEST_CASE(sequences_that_share_nothing_run_all_their_tokens) {
-  restarts all(plain("llama_default"));
-  const auto first = all.prompt(100, 3);
-  all.serve({first});
-  engine running(golden_model("llama_default"), all.options());
+  restarts server(plain("llama_default"));
+  const auto first = server.prompt(100, 3);
+  server.serve({first});
+  engine running(golden_model("llama_default"), server.options());
   drive(running, [&]() -> net::awaitable<void> {
     auto seq = running.open({.prefix_caching = false});
     co_await seq.async_forward(first);
@@ -231,11 +231,11 @@ BOOST_AUTO_TEST_CASE(sequences_that_share_nothing_run_all_their_tokens) {
 
 /// Its file is read on the thread that steps, and restored in a later round.
 BOOST_AUTO_TEST_CASE(a_sequence_that_waits_for_a_prefix_can_be_cancelled_forked_and_destroyed) {
-  restarts all(plain("llama_default"));
-  const auto first = all.prompt(100, 3);
-  all.serve({first});
+  restarts server(plain("llama_default"));
+  const auto first = server.prompt(100, 3);
+  server.serve({first});
   net::io_context context;
-  engine running(golden_model("llama_default"), all.options());
+  engine running(golden_model("llama_default"), server.options());
   std::vector<error_code> ends;
   const auto end = [&](error_code code, const logits&) { ends.push_back(code); };
   net::cancellation_signal stop;
@@ -263,136 +263,136 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_waits_for_a_prefix_can_be_cancelled_forked_
 
 BOOST_AUTO_TEST_CASE(several_requests_that_come_together_share_what_is_restored_once) {
   for (const auto* golden : {"llama_default", "qwen3_5_interval"}) {
-    restarts all(plain(golden));
-    const auto first = all.prompt(100, 3);
-    all.serve({first});
+    restarts server(plain(golden));
+    const auto first = server.prompt(100, 3);
+    server.serve({first});
     std::vector<std::vector<token>> prompts;
-    for (unsigned i = 0; i < 6; ++i) prompts.push_back(joined(first, all.prompt(5, 10 + i)));
-    for (const int cached : all.serve(prompts)) BOOST_TEST(cached >= 99);
+    for (unsigned i = 0; i < 6; ++i) prompts.push_back(joined(first, server.prompt(5, 10 + i)));
+    for (const int cached : server.serve(prompts)) BOOST_TEST(cached >= 99);
   }
 }
 
 BOOST_AUTO_TEST_CASE(other_salts_models_and_kinds_of_cache_find_nothing) {
-  restarts all(plain("llama_default"));
-  const auto first = all.prompt(100, 3);
-  all.serve({first}, "7");
-  BOOST_TEST(all.serve({first}, "8").at(0) == 0);
-  BOOST_TEST(all.serve({first}, "7").at(0) == 99);
-  all.options().kv.dtype = cache::scalar::bf16;
-  BOOST_TEST(all.serve({first}, "7").at(0) == 0);
-  BOOST_TEST(all.serve({first}, "7").at(0) == 99);
-  all.options().kv.dtype = cache::scalar::f32;
-  BOOST_TEST(all.serve({first}, "7").at(0) == 99);
-  BOOST_TEST(all.logged.empty());
+  restarts server(plain("llama_default"));
+  const auto first = server.prompt(100, 3);
+  server.serve({first}, "7");
+  BOOST_TEST(server.serve({first}, "8").at(0) == 0);
+  BOOST_TEST(server.serve({first}, "7").at(0) == 99);
+  server.options().kv.dtype = cache::scalar::bf16;
+  BOOST_TEST(server.serve({first}, "7").at(0) == 0);
+  BOOST_TEST(server.serve({first}, "7").at(0) == 99);
+  server.options().kv.dtype = cache::scalar::f32;
+  BOOST_TEST(server.serve({first}, "7").at(0) == 99);
+  BOOST_TEST(server.logged.empty());
 }
 
 BOOST_AUTO_TEST_CASE(damaged_files_are_reported_and_nothing_else_is_lost) {
-  restarts all(plain("llama_default"));
-  const auto first = all.prompt(100, 3);
-  all.serve({first});
-  const auto path = all.folder.files().at(0);
+  restarts server(plain("llama_default"));
+  const auto first = server.prompt(100, 3);
+  server.serve({first});
+  const auto path = server.folder.files().at(0);
   const auto size = fs::file_size(path);
-  const auto damage = [&](std::uintmax_t at) {
+  const auto damage = [&](std::uintmax_t offset) {
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-    file.seekg(static_cast<std::streamoff>(at));
+    file.seekg(static_cast<std::streamoff>(offset));
     const char held = static_cast<char>(file.get());
-    file.seekp(static_cast<std::streamoff>(at));
+    file.seekp(static_cast<std::streamoff>(offset));
     file.put(static_cast<char>(held ^ 1));
   };
   damage(size - 1);  // of the body, which is read when it is needed
-  BOOST_TEST(all.serve({first}).at(0) == 0);
-  BOOST_REQUIRE(all.logged.size() == 1u);
-  BOOST_TEST(all.logged[0].find("its body is damaged") != std::string::npos);
-  BOOST_TEST(all.serve({first}).at(0) == 99);  // it was written again
-  damage(60);                                  // of the head
-  all.logged.clear();
-  BOOST_TEST(all.serve({first}).at(0) == 0);
-  BOOST_REQUIRE(all.logged.size() == 1u);
-  BOOST_TEST(all.logged[0].find("its head is damaged") != std::string::npos);
-  BOOST_TEST(all.serve({first}).at(0) == 99);
+  BOOST_TEST(server.serve({first}).at(0) == 0);
+  BOOST_REQUIRE(server.logged.size() == 1u);
+  BOOST_TEST(server.logged[0].find("its body is damaged") != std::string::npos);
+  BOOST_TEST(server.serve({first}).at(0) == 99);  // it was written again
+  damage(60);                                     // of the head
+  server.logged.clear();
+  BOOST_TEST(server.serve({first}).at(0) == 0);
+  BOOST_REQUIRE(server.logged.size() == 1u);
+  BOOST_TEST(server.logged[0].find("its head is damaged") != std::string::npos);
+  BOOST_TEST(server.serve({first}).at(0) == 99);
 }
 
 BOOST_AUTO_TEST_CASE(a_file_that_is_gone_when_it_is_needed_is_reported) {
-  restarts all(plain("llama_default"));
-  const auto first = all.prompt(100, 3);
-  all.serve({first});
-  engine running(golden_model("llama_default"), all.options());
-  fs::remove(all.folder.files().at(0));
+  restarts server(plain("llama_default"));
+  const auto first = server.prompt(100, 3);
+  server.serve({first});
+  engine running(golden_model("llama_default"), server.options());
+  fs::remove(server.folder.files().at(0));
   drive(running, [&]() -> net::awaitable<void> {
     auto stream = running.generate({.prompt = token_ids(first), .max_tokens = 2, .ignore_eos = true});
     const auto whole = co_await stream.async_complete();
     BOOST_TEST(whole.usage.cached_tokens == 0);
   });
-  BOOST_REQUIRE(all.logged.size() == 1u);
-  BOOST_TEST(all.logged[0].find("cannot be opened") != std::string::npos);
+  BOOST_REQUIRE(server.logged.size() == 1u);
+  BOOST_TEST(server.logged[0].find("cannot be opened") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(what_was_used_longest_ago_goes_where_the_directory_is_full) {
-  restarts all(plain("llama_default"));
-  const auto first = all.prompt(100, 3), second = all.prompt(100, 4);
-  all.serve({first});
-  const auto bytes = static_cast<std::int64_t>(fs::file_size(all.folder.files().at(0)));
-  fs::last_write_time(all.folder.files().at(0), fs::file_time_type::clock::now() - std::chrono::hours(1));
-  all.options().kv.prefix_cache_file_bytes = bytes * 3 / 2;
-  all.serve({second});
-  BOOST_TEST(all.folder.files().size() == 1u);
-  BOOST_TEST(all.serve({second}).at(0) == 99);
-  all.options().kv.prefix_cache_file_bytes = 0;
-  all.serve({first});
-  BOOST_TEST(all.folder.files().empty());
+  restarts server(plain("llama_default"));
+  const auto first = server.prompt(100, 3), second = server.prompt(100, 4);
+  server.serve({first});
+  const auto bytes = static_cast<std::int64_t>(fs::file_size(server.folder.files().at(0)));
+  fs::last_write_time(server.folder.files().at(0), fs::file_time_type::clock::now() - std::chrono::hours(1));
+  server.options().kv.prefix_cache_file_bytes = bytes * 3 / 2;
+  server.serve({second});
+  BOOST_TEST(server.folder.files().size() == 1u);
+  BOOST_TEST(server.serve({second}).at(0) == 99);
+  server.options().kv.prefix_cache_file_bytes = 0;
+  server.serve({first});
+  BOOST_TEST(server.folder.files().empty());
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_written_costs_nothing_else) {
-  restarts all(plain("jamba_tiny"));
-  const auto first = all.prompt(100, 3), second = all.prompt(100, 4);
-  all.serve({first});
-  const auto stored = all.folder.files();
+  restarts server(plain("jamba_tiny"));
+  const auto first = server.prompt(100, 3), second = server.prompt(100, 4);
+  server.serve({first});
+  const auto stored = server.folder.files();
   {
     const file_limit limit(1000);
-    BOOST_TEST(all.serve({second}).at(0) == 0);
+    BOOST_TEST(server.serve({second}).at(0) == 0);
   }
-  BOOST_REQUIRE(all.logged.size() == 1u);
-  BOOST_TEST(all.logged[0].starts_with("prefixes cannot be stored: session " + all.folder.path.string()));
-  BOOST_TEST(all.logged[0].ends_with("it cannot be written: File too large"));
-  BOOST_TEST(all.folder.files() == stored, boost::test_tools::per_element());
-  BOOST_TEST(all.serve({first}).at(0) == 99);
+  BOOST_REQUIRE(server.logged.size() == 1u);
+  BOOST_TEST(server.logged[0].starts_with("prefixes cannot be stored: session " + server.folder.path.string()));
+  BOOST_TEST(server.logged[0].ends_with("it cannot be written: File too large"));
+  BOOST_TEST(server.folder.files() == stored, boost::test_tools::per_element());
+  BOOST_TEST(server.serve({first}).at(0) == 99);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_no_file_is_reported_and_nothing_else_is_lost) {
-  restarts all(plain("llama_default"));
-  const auto first = all.prompt(100, 3);
-  all.serve({first});
-  const auto folder = all.folder.path / "folder.prefix", empty = all.folder.path / "empty.prefix";
+  restarts server(plain("llama_default"));
+  const auto first = server.prompt(100, 3);
+  server.serve({first});
+  const auto folder = server.folder.path / "folder.prefix", empty = server.folder.path / "empty.prefix";
   fs::create_directory(folder);
   std::ofstream(empty).close();
-  BOOST_TEST(all.serve({first}).at(0) == 99);
-  std::ranges::sort(all.logged);
-  BOOST_REQUIRE(all.logged.size() == 2u);
-  BOOST_TEST(all.logged[0] == "session " + empty.string() + ": it is not a session of cogen");
-  BOOST_TEST(all.logged[1] == "session " + folder.string() + ": it is not a regular file");
+  BOOST_TEST(server.serve({first}).at(0) == 99);
+  std::ranges::sort(server.logged);
+  BOOST_REQUIRE(server.logged.size() == 2u);
+  BOOST_TEST(server.logged[0] == "session " + empty.string() + ": it is not a session of cogen");
+  BOOST_TEST(server.logged[1] == "session " + folder.string() + ": it is not a regular file");
 }
 
 BOOST_AUTO_TEST_CASE(what_a_process_has_left_unfinished_is_removed_after_a_while) {
-  restarts all(plain("llama_default"));
-  fs::create_directory(all.folder.path);
-  const auto recent = all.folder.path / "a.prefix.1-1.part", old = all.folder.path / "b.prefix.1-2.part";
+  restarts server(plain("llama_default"));
+  fs::create_directory(server.folder.path);
+  const auto recent = server.folder.path / "a.prefix.1-1.part", old = server.folder.path / "b.prefix.1-2.part";
   for (const auto& each : {recent, old}) std::ofstream(each) << "begun";
   fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(2));
-  const engine running(golden_model("llama_default"), all.options());
-  BOOST_TEST(all.folder.files() == std::vector{recent}, boost::test_tools::per_element());
-  BOOST_TEST(all.logged.empty());
+  const engine running(golden_model("llama_default"), server.options());
+  BOOST_TEST(server.folder.files() == std::vector{recent}, boost::test_tools::per_element());
+  BOOST_TEST(server.logged.empty());
 }
 
 BOOST_AUTO_TEST_CASE(processes_that_use_a_directory_at_once_find_whole_files_or_none) {
   const temporary_folder folder;
-  std::vector<::pid_t> others;
+  std::vector<::pid_t> children;
   for (int i = 0; i < 3; ++i) {
-    others.push_back(::fork());
-    BOOST_REQUIRE(others.back() >= 0);
-    if (others.back() == 0) ::_exit(write_and_read(folder.path, i) == 0 ? 0 : 1);
+    children.push_back(::fork());
+    BOOST_REQUIRE(children.back() >= 0);
+    if (children.back() == 0) ::_exit(write_and_read(folder.path, i) == 0 ? 0 : 1);
   }
   BOOST_TEST(write_and_read(folder.path, 3) == 0);
-  for (const auto each : others) {
+  for (const auto each : children) {
     int status = -1;
     BOOST_TEST(::waitpid(each, &status, 0) == each);
     BOOST_TEST(status == 0);
@@ -401,16 +401,16 @@ BOOST_AUTO_TEST_CASE(processes_that_use_a_directory_at_once_find_whole_files_or_
 }
 
 BOOST_AUTO_TEST_CASE(engines_that_use_a_directory_at_once_store_and_find) {
-  restarts all(plain("qwen3_5_interval"));
-  const auto first = all.prompt(100, 3);
-  const auto expected = all.alone(first);
-  all.options().external_stepping = false;
-  std::vector<std::jthread> others;
+  restarts server(plain("qwen3_5_interval"));
+  const auto first = server.prompt(100, 3);
+  const auto expected = server.alone(first);
+  server.options().external_stepping = false;
+  std::vector<std::jthread> threads;
   std::atomic<int> wrong = 0;
   for (int i = 0; i < 4; ++i)
-    others.emplace_back([&, own = all.prompt(60, 10 + static_cast<unsigned>(i))] {
+    threads.emplace_back([&, own = server.prompt(60, 10 + static_cast<unsigned>(i))] {
       for (int round = 0; round < 3; ++round) {
-        engine running(golden_model("qwen3_5_interval"), all.options());
+        engine running(golden_model("qwen3_5_interval"), server.options());
         for (const auto& each : {own, first}) {
           auto stream = running.generate({.prompt = token_ids(each), .max_tokens = answer_tokens, .ignore_eos = true});
           const auto whole = stream.async_complete(net::use_future).get();
@@ -420,36 +420,38 @@ BOOST_AUTO_TEST_CASE(engines_that_use_a_directory_at_once_store_and_find) {
         }
       }
     });
-  others.clear();
+  threads.clear();
   BOOST_TEST(wrong == 0);
-  BOOST_TEST(all.logged.empty());
-  all.options().external_stepping = true;
-  BOOST_TEST(all.serve({first}).at(0) == 99);
+  BOOST_TEST(server.logged.empty());
+  server.options().external_stepping = true;
+  BOOST_TEST(server.serve({first}).at(0) == 99);
 }
 
 BOOST_AUTO_TEST_CASE(a_directory_that_cannot_be_used_and_caches_that_cannot_be_stored_are_refused) {
-  restarts all(plain("llama_default"));
-  std::ofstream(all.folder.path) << "a file";
-  BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), all.options()), std::invalid_argument, [](const auto& e) {
-    return std::string(e.what()).find("engine_options.kv.prefix_cache_directory") != std::string::npos;
-  });
-  fs::remove(all.folder.path);
-  all.options().kv.prefix_cache_file_bytes = -1;
-  BOOST_CHECK_THROW(engine(golden_model("llama_default"), all.options()), std::invalid_argument);
-  all.options().kv.prefix_cache_file_bytes = 1000;
-  all.options().kv.prefix_cache_directory = "/dev/null/prefixes";
-  BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default"), all.options()), std::invalid_argument, [](const auto& e) {
-    return std::string(e.what()) ==
-           "engine_options.kv.prefix_cache_directory is /dev/null/prefixes: it cannot be used: Not a directory";
-  });
+  restarts server(plain("llama_default"));
+  std::ofstream(server.folder.path) << "a file";
+  BOOST_CHECK_EXCEPTION(
+      engine(golden_model("llama_default"), server.options()), std::invalid_argument, [](const auto& e) {
+        return std::string(e.what()).find("engine_options.kv.prefix_cache_directory") != std::string::npos;
+      });
+  fs::remove(server.folder.path);
+  server.options().kv.prefix_cache_file_bytes = -1;
+  BOOST_CHECK_THROW(engine(golden_model("llama_default"), server.options()), std::invalid_argument);
+  server.options().kv.prefix_cache_file_bytes = 1000;
+  server.options().kv.prefix_cache_directory = "/dev/null/prefixes";
+  BOOST_CHECK_EXCEPTION(
+      engine(golden_model("llama_default"), server.options()), std::invalid_argument, [](const auto& e) {
+        return std::string(e.what()) ==
+               "engine_options.kv.prefix_cache_directory is /dev/null/prefixes: it cannot be used: Not a directory";
+      });
 }
 
 BOOST_AUTO_TEST_CASE(engines_with_threads_of_their_own_store_and_restore) {
-  restarts all(plain("jamba_tiny"));
-  all.options().external_stepping = false;
-  const auto first = all.prompt(100, 3);
+  restarts server(plain("jamba_tiny"));
+  server.options().external_stepping = false;
+  const auto first = server.prompt(100, 3);
   const auto ask = [&] {
-    engine running(golden_model("jamba_tiny"), all.options());
+    engine running(golden_model("jamba_tiny"), server.options());
     net::io_context context;
     int cached = -1;
     auto stream = running.generate({.prompt = token_ids(first), .max_tokens = 4, .ignore_eos = true});
@@ -465,18 +467,18 @@ BOOST_AUTO_TEST_CASE(engines_with_threads_of_their_own_store_and_restore) {
 }
 
 BOOST_AUTO_TEST_CASE(an_engine_that_is_stopped_while_requests_wait_for_a_prefix_ends_them) {
-  restarts all(plain("llama_default"));
-  const auto first = all.prompt(100, 3);
-  all.serve({first});
+  restarts server(plain("llama_default"));
+  const auto first = server.prompt(100, 3);
+  server.serve({first});
   net::io_context context;
-  error_code how;
-  std::optional<engine> running(std::in_place, golden_model("llama_default"), all.options());
+  error_code received;
+  std::optional<engine> running(std::in_place, golden_model("llama_default"), server.options());
   auto stream = running->generate({.prompt = token_ids(first), .max_tokens = 4, .ignore_eos = true});
-  stream.async_complete(net::bind_executor(context, [&](error_code code, const completion&) { how = code; }));
+  stream.async_complete(net::bind_executor(context, [&](error_code code, const completion&) { received = code; }));
   running->poll_one();  // reads the file
   running.reset();
   context.run();
-  BOOST_TEST((how == error::engine_stopped));
+  BOOST_TEST((received == error::engine_stopped));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -34,12 +34,12 @@ std::vector<double> log_softmax(const std::vector<float>& logits) {
 }
 
 request scored(const golden::reference_prompt& prompt) {
-  request what{.prompt = token_ids(prompt.ids),
-               .max_tokens = 1,
-               .ignore_eos = true,
-               .prompt_logprobs = static_cast<int>(alternatives)};
-  if (!prompt.source.empty()) what.encoder_input = token_ids(prompt.source);
-  return what;
+  request wanted{.prompt = token_ids(prompt.ids),
+                 .max_tokens = 1,
+                 .ignore_eos = true,
+                 .prompt_logprobs = static_cast<int>(alternatives)};
+  if (!prompt.source.empty()) wanted.encoder_input = token_ids(prompt.source);
+  return wanted;
 }
 
 std::vector<std::vector<sampled_token>> report(engine& running, const golden::golden& reference) {
@@ -63,14 +63,14 @@ void compare(const std::vector<sampled_token>& reported, const golden::reference
   BOOST_REQUIRE_EQUAL(reported.size(), prompt.ids.size());
   for (std::size_t i = 1; i < reported.size(); ++i) {
     const auto expected = log_softmax(prompt.prompt_rows[i - 1].logits);
-    const auto of = [&](token id) { return expected[static_cast<std::size_t>(id)]; };
+    const auto logprob = [&](token id) { return expected[static_cast<std::size_t>(id)]; };
     BOOST_TEST(reported[i].id == prompt.ids[i]);
-    BOOST_TEST(std::abs(reported[i].logprob - of(prompt.ids[i])) < tolerance);
+    BOOST_TEST(std::abs(reported[i].logprob - logprob(prompt.ids[i])) < tolerance);
     auto best = expected;
     std::ranges::sort(best, std::greater<>());
     BOOST_REQUIRE_EQUAL(std::ssize(reported[i].top), alternatives);
     for (std::size_t k = 0; k < reported[i].top.size(); ++k) {
-      BOOST_TEST(std::abs(reported[i].top[k].logprob - of(reported[i].top[k].id)) < tolerance);
+      BOOST_TEST(std::abs(reported[i].top[k].logprob - logprob(reported[i].top[k].id)) < tolerance);
       BOOST_TEST(std::abs(reported[i].top[k].logprob - best[k]) < tolerance);
     }
   }
@@ -123,7 +123,7 @@ BOOST_DATA_TEST_CASE(several_streams_run_their_prompt_once, data::make(kept_engi
       }));
     settle(running, context);
     const auto expected = loop_by_hand(*model, each.options(), prompt, answer);
-    for (const auto& one : said) BOOST_TEST(one == expected, boost::test_tools::per_element());
+    for (const auto& tokens : said) BOOST_TEST(tokens == expected, boost::test_tools::per_element());
     BOOST_TEST(running.stats().tokens == static_cast<std::uint64_t>(length - 1 + n * answer), each << ", " << length);
   }
 }

@@ -29,7 +29,7 @@ request asked(int tokens, int max_buffered_tokens = 16) {
 
 /// Waits for each report of a stream until there is none.
 struct watcher {
-  watcher(token_stream& of, net::io_context& runs) : stream(of), context(runs) { wait(); }
+  watcher(token_stream& watched, net::io_context& runs) : stream(watched), context(runs) { wait(); }
 
   void wait() {
     stream.async_prompt_progress(
@@ -43,9 +43,9 @@ struct watcher {
   }
 
   std::vector<int> processed() const {
-    std::vector<int> all;
-    for (const auto& each : reports) all.push_back(each.processed);
-    return all;
+    std::vector<int> result;
+    for (const auto& each : reports) result.push_back(each.processed);
+    return result;
   }
 
   token_stream& stream;
@@ -55,10 +55,10 @@ struct watcher {
   bool over = false;
 };
 
-void check(const watcher& all, const std::vector<int>& expected) {
-  BOOST_TEST(all.processed() == expected, boost::test_tools::per_element());
-  BOOST_TEST(all.over);
-  BOOST_TEST(!all.error);
+void check(const watcher& watch, const std::vector<int>& expected) {
+  BOOST_TEST(watch.processed() == expected, boost::test_tools::per_element());
+  BOOST_TEST(watch.over);
+  BOOST_TEST(!watch.error);
 }
 
 std::vector<token> read_all(toy_engine& toy, token_stream& stream) {
@@ -75,12 +75,12 @@ BOOST_AUTO_TEST_CASE(each_step_that_reads_a_prompt_is_reported_and_then_it_is_ov
     net::io_context context;
     toy_engine toy({.max_batched_tokens = chunk});
     auto stream = toy.running.generate(asked(13));
-    const watcher all(stream, context);
+    const watcher watch(stream, context);
     toy.settle(context);
     std::vector<int> expected{0};
     while (expected.back() < 13) expected.push_back(std::min(13, expected.back() + chunk));
-    check(all, expected);
-    for (const auto& each : all.reports) BOOST_TEST((each.total == 13 && each.cached == 0));
+    check(watch, expected);
+    for (const auto& each : watch.reports) BOOST_TEST((each.total == 13 && each.cached == 0));
     BOOST_TEST(read_all(toy, stream) == toy_continuation(numbers(13), 3), boost::test_tools::per_element());
   }
 }
@@ -88,13 +88,13 @@ BOOST_AUTO_TEST_CASE(each_step_that_reads_a_prompt_is_reported_and_then_it_is_ov
 BOOST_AUTO_TEST_CASE(the_time_is_that_since_its_first_step_began) {
   net::io_context context;
   toy_engine toy({.slots = 1});
-  toy.control->before = [&](const scheduler::step&) { toy.time->advance(5ms); };
-  auto before = toy.running.generate(asked(2));
+  toy.control->on_step = [&](const scheduler::step&) { toy.time->advance(5ms); };
+  auto earlier = toy.running.generate(asked(2));
   auto stream = toy.running.generate(asked(20));
-  const watcher all(stream, context);
+  const watcher watch(stream, context);
   toy.settle(context);
-  check(all, {0, 8, 16, 20});
-  for (std::size_t i = 0; i < all.reports.size(); ++i) BOOST_CHECK(all.reports[i].time == i * 5ms);
+  check(watch, {0, 8, 16, 20});
+  for (std::size_t i = 0; i < watch.reports.size(); ++i) BOOST_CHECK(watch.reports[i].time == i * 5ms);
 }
 
 BOOST_AUTO_TEST_CASE(what_was_cached_is_done_from_the_beginning) {
@@ -145,16 +145,16 @@ BOOST_AUTO_TEST_CASE(a_cancelled_wait_loses_nothing) {
   signal.emit(net::cancellation_type::total);
   context.poll();
   BOOST_CHECK_EQUAL(received, make_error_code(net::error::operation_aborted));
-  const watcher all(stream, context);
+  const watcher watch(stream, context);
   toy.settle(context);
-  check(all, {0, 8, 12});
+  check(watch, {0, 8, 12});
 }
 
 BOOST_AUTO_TEST_CASE(one_wait_at_a_time_beside_one_for_a_piece) {
   net::io_context context;
   toy_engine toy;
   auto stream = toy.running.generate(asked(12));
-  const watcher all(stream, context);
+  const watcher watch(stream, context);
   error_code second, next;
   stream.async_prompt_progress(
       net::bind_executor(context, [&](error_code code, std::optional<prompt_progress>) { second = code; }));
@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(one_wait_at_a_time_beside_one_for_a_piece) {
   toy.settle(context);
   BOOST_CHECK_EQUAL(second, make_error_code(error::operation_in_progress));
   BOOST_TEST((!next && first));
-  check(all, {0, 8, 12});
+  check(watch, {0, 8, 12});
 }
 
 BOOST_AUTO_TEST_CASE(a_stream_without_buffered_tokens_reads_its_prompt_for_who_waits) {
@@ -175,9 +175,9 @@ BOOST_AUTO_TEST_CASE(a_stream_without_buffered_tokens_reads_its_prompt_for_who_w
   auto stream = toy.running.generate(asked(12, 0));
   toy.settle(context);
   BOOST_TEST(toy.control->tokens == 0);
-  const watcher all(stream, context);
+  const watcher watch(stream, context);
   toy.settle(context);
-  check(all, {0, 8, 12});
+  check(watch, {0, 8, 12});
   BOOST_TEST(stream.usage().generated_tokens == 1);
   BOOST_TEST(read_all(toy, stream) == toy_continuation(numbers(12), 3), boost::test_tools::per_element());
 }
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_that_is_recomputed_after_preemption_never_goes_bac
   net::io_context context;
   toy_engine toy({.slots = 1, .scheduling_policy = [] { return scheduler::by_priority(); }});
   auto stream = toy.running.generate(asked(40));
-  const watcher all(stream, context);
+  const watcher watch(stream, context);
   for (int i = 0; i < 3; ++i) toy.running.poll_one(), context.restart(), context.poll();
   auto urgent = asked(4);
   urgent.priority = 9;
@@ -194,7 +194,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_that_is_recomputed_after_preemption_never_goes_bac
   toy.settle(context);
   BOOST_TEST(stream.request_metrics().preemptions == 1);
   BOOST_TEST(stream.request_metrics().prefill_steps == 3 + 5);
-  check(all, {0, 8, 16, 24, 32, 40});
+  check(watch, {0, 8, 16, 24, 32, 40});
 }
 
 BOOST_AUTO_TEST_CASE(of_several_streams_each_reports_what_it_shares_as_cached) {
@@ -212,7 +212,7 @@ BOOST_AUTO_TEST_CASE(a_generation_that_ends_before_its_prompt_was_read_reports_n
     net::io_context context;
     auto toy = std::make_optional<toy_engine>();
     auto stream = toy->running.generate(asked(40));
-    const watcher all(stream, context);
+    const watcher watch(stream, context);
     toy->running.poll_one();
     context.poll();
     if (stops) {
@@ -223,9 +223,9 @@ BOOST_AUTO_TEST_CASE(a_generation_that_ends_before_its_prompt_was_read_reports_n
     }
     context.restart();
     context.poll();
-    BOOST_TEST(all.processed() == (std::vector<int>{0, 8}), boost::test_tools::per_element());
-    BOOST_TEST(all.over);
-    BOOST_CHECK_EQUAL(all.error, stops ? error_code() : make_error_code(error::engine_stopped));
+    BOOST_TEST(watch.processed() == (std::vector<int>{0, 8}), boost::test_tools::per_element());
+    BOOST_TEST(watch.over);
+    BOOST_CHECK_EQUAL(watch.error, stops ? error_code() : make_error_code(error::engine_stopped));
   }
 }
 
@@ -249,12 +249,12 @@ BOOST_AUTO_TEST_CASE(a_refused_request_fails_and_a_dropped_one_is_aborted) {
 BOOST_AUTO_TEST_CASE(a_strategy_has_no_prompt_of_its_own) {
   net::io_context context;
   toy_engine toy;
-  auto what = asked(12);
-  what.sampling.temperature = 1;
-  auto stream = toy.running.generate(what, best_of({.n = 2}));
-  const watcher all(stream, context);
+  auto wanted = asked(12);
+  wanted.sampling.temperature = 1;
+  auto stream = toy.running.generate(wanted, best_of({.n = 2}));
+  const watcher watch(stream, context);
   toy.settle(context);
-  check(all, {});
+  check(watch, {});
 }
 
 BOOST_AUTO_TEST_SUITE_END()

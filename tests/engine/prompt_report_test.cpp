@@ -16,8 +16,8 @@ const std::vector<token> prompt{3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7};
 constexpr int answer = 5;
 
 /// By definition, from the logits of the toy model.
-double logprob_of(std::span<const token> before, token next) {
-  const auto scores = toy_scores(before);
+double logprob_of(std::span<const token> prefix, token next) {
+  const auto scores = toy_scores(prefix);
   double total = 0;
   for (const float each : scores) total += std::exp(static_cast<double>(each));
   return scores[static_cast<std::size_t>(next)] - std::log(total);
@@ -29,11 +29,11 @@ void check(const std::vector<sampled_token>& reported, int alternatives) {
   BOOST_TEST(reported[0].logprob == 0);
   BOOST_TEST(reported[0].top.empty());
   for (std::size_t i = 1; i < prompt.size(); ++i) {
-    const auto before = std::span(prompt).first(i);
-    BOOST_TEST(std::abs(reported[i].logprob - logprob_of(before, prompt[i])) < 1e-5);
+    const auto prefix = std::span(prompt).first(i);
+    BOOST_TEST(std::abs(reported[i].logprob - logprob_of(prefix, prompt[i])) < 1e-5);
     BOOST_REQUIRE_EQUAL(std::ssize(reported[i].top), alternatives);
-    for (const auto& each : reported[i].top) BOOST_TEST(std::abs(each.logprob - logprob_of(before, each.id)) < 1e-5);
-    if (alternatives > 0) BOOST_TEST(reported[i].top[0].id == toy_next(before));
+    for (const auto& each : reported[i].top) BOOST_TEST(std::abs(each.logprob - logprob_of(prefix, each.id)) < 1e-5);
+    if (alternatives > 0) BOOST_TEST(reported[i].top[0].id == toy_next(prefix));
   }
 }
 
@@ -42,9 +42,9 @@ struct result {
   std::vector<sampled_token> prompt;
 };
 
-result report_of(toy_engine& toy, const request& what) {
+result report_of(toy_engine& toy, const request& wanted) {
   net::io_context context;
-  auto stream = toy.running.generate(what);
+  auto stream = toy.running.generate(wanted);
   result received;
   stream.async_complete(net::bind_executor(context, [&](error_code code, completion whole) {
     BOOST_TEST(!code, stream.error().message());
@@ -84,11 +84,11 @@ BOOST_AUTO_TEST_CASE(the_token_that_ends_a_text_can_be_had_with_its_log_probabil
     const auto end = stream.end_token();
     BOOST_REQUIRE_EQUAL(end.has_value(), !ignore_eos);
     if (!end) continue;
-    const std::vector<token> before(expected.begin(), std::ranges::find(expected, expected.back()));
-    BOOST_TEST(received == before, boost::test_tools::per_element());
+    const std::vector<token> prefix(expected.begin(), std::ranges::find(expected, expected.back()));
+    BOOST_TEST(received == prefix, boost::test_tools::per_element());
     BOOST_TEST(end->id == expected.back());
     auto text = prompt;
-    text.insert(text.end(), before.begin(), before.end());
+    text.insert(text.end(), prefix.begin(), prefix.end());
     BOOST_TEST(std::abs(end->logprob - logprob_of(text, end->id)) < 1e-5);
     BOOST_TEST(end->top.size() == 2u);
   }
@@ -107,11 +107,11 @@ BOOST_AUTO_TEST_CASE(a_request_that_does_not_ask_gets_none) {
 BOOST_AUTO_TEST_CASE(what_others_have_run_of_it_is_run_again) {
   toy_engine toy({.spare_slots = 4});
   report_of(toy, {.prompt = token_ids(prompt), .max_tokens = answer});
-  const int before = toy.control->tokens;
+  const int previous_tokens = toy.control->tokens;
   const auto received = report_of(toy, scored(2));
   check(received.prompt, 2);
   BOOST_TEST(received.whole.usage.cached_tokens == 0);
-  BOOST_TEST(toy.control->tokens - before == std::ssize(prompt) + answer - 1);
+  BOOST_TEST(toy.control->tokens - previous_tokens == std::ssize(prompt) + answer - 1);
 }
 
 BOOST_AUTO_TEST_CASE(of_several_streams_the_first_reports_it_and_the_others_share_what_it_has_run) {
@@ -173,11 +173,11 @@ BOOST_AUTO_TEST_CASE(a_prompt_alone_is_reported_and_nothing_is_generated) {
     for (const int depth : {1, 2})
       for (const int buffered : {0, 16}) {
         toy_engine toy({.max_batched_tokens = chunk, .depth = depth});
-        auto what = scored(2);
-        what.max_tokens = 0;
-        what.max_buffered_tokens = buffered;
-        what.echo = true;
-        const auto received = report_of(toy, what);
+        auto wanted = scored(2);
+        wanted.max_tokens = 0;
+        wanted.max_buffered_tokens = buffered;
+        wanted.echo = true;
+        const auto received = report_of(toy, wanted);
         check(received.prompt, 2);
         check(received.whole.tokens, 2);
         BOOST_CHECK(received.whole.reason == finish_reason::length);
@@ -190,10 +190,10 @@ BOOST_AUTO_TEST_CASE(a_prompt_alone_is_reported_and_nothing_is_generated) {
 BOOST_AUTO_TEST_CASE(a_prompt_alone_may_take_all_that_a_sequence_holds_and_be_one_token) {
   for (const int length : {1, 64}) {
     toy_engine toy({.max_sequence_length = 64});
-    const auto what =
+    const auto wanted =
         request{.prompt = token_ids(static_cast<std::size_t>(length), 1), .max_tokens = 0, .prompt_logprobs = 0};
-    BOOST_TEST(toy.running.estimate(what).fits());
-    const auto received = report_of(toy, what);
+    BOOST_TEST(toy.running.estimate(wanted).fits());
+    const auto received = report_of(toy, wanted);
     BOOST_TEST(std::ssize(received.prompt) == length);
     BOOST_TEST(received.whole.tokens.empty());
   }

@@ -48,15 +48,15 @@ std::vector<asked_format> formats() {
 }
 
 std::vector<request> requests() {
-  std::vector<request> all;
+  std::vector<request> result;
   for (const auto& each : formats()) {
-    all.push_back({.prompt = chat(each.prompt), .max_tokens = 80, .response_format = each.format});
-    all.push_back({.prompt = chat(each.prompt),
-                   .max_tokens = 80,
-                   .sampling = {.temperature = 1.2, .top_p = 0.95, .repetition_penalty = 1.1, .seed = 4},
-                   .response_format = each.format});
+    result.push_back({.prompt = chat(each.prompt), .max_tokens = 80, .response_format = each.format});
+    result.push_back({.prompt = chat(each.prompt),
+                      .max_tokens = 80,
+                      .sampling = {.temperature = 1.2, .top_p = 0.95, .repetition_penalty = 1.1, .seed = 4},
+                      .response_format = each.format});
   }
-  return all;
+  return result;
 }
 
 std::vector<completion> run(engine& running, const std::vector<request>& requests) {
@@ -74,9 +74,9 @@ constexpr const char* real_model = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1
 
 engine_options ten_slots() { return {.batching = {.slots = 10}, .limits = {.max_sequence_length = 256}}; }
 
-engine engine_without_drafts(const std::shared_ptr<const model>& of) {
+engine engine_without_drafts(const std::shared_ptr<const model>& source) {
   auto options = ten_slots();
-  auto parts = detail::make_parts(of, options);
+  auto parts = detail::make_parts(source, options);
   parts.limits.max_draft_tokens = 0;
   return engine(std::move(parts), std::move(options));
 }
@@ -111,18 +111,18 @@ BOOST_DATA_TEST_CASE(forced_tokens_and_drafts_change_no_text, boost::unit_test::
   auto with_drafter = requests();
   for (auto& each : with_drafter) each.speculative.drafter = prompt_lookup();
   const auto drafted = run(drafting, with_drafter);
-  usage all;
+  usage total;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     BOOST_TEST(forced[i].text == expected[i].text);
     BOOST_TEST(drafted[i].text == expected[i].text);
     BOOST_CHECK(forced[i].reason == expected[i].reason);
-    all.generated_tokens += forced[i].usage.generated_tokens;
-    all.draft_tokens += forced[i].usage.draft_tokens;
-    all.accepted_draft_tokens += forced[i].usage.accepted_draft_tokens;
+    total.generated_tokens += forced[i].usage.generated_tokens;
+    total.draft_tokens += forced[i].usage.draft_tokens;
+    total.accepted_draft_tokens += forced[i].usage.accepted_draft_tokens;
   }
-  BOOST_TEST_MESSAGE(device << ": of " << all.generated_tokens << " tokens " << all.draft_tokens << " were forced, and "
-                            << all.accepted_draft_tokens << " of them accepted");
-  BOOST_TEST(all.accepted_draft_tokens > 0);
+  BOOST_TEST_MESSAGE(device << ": of " << total.generated_tokens << " tokens " << total.draft_tokens
+                            << " were forced, and " << total.accepted_draft_tokens << " of them accepted");
+  BOOST_TEST(total.accepted_draft_tokens > 0);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

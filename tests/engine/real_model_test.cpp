@@ -131,14 +131,14 @@ BOOST_AUTO_TEST_CASE(control_tokens_in_a_message_are_plain_text) {
 std::vector<request> questions(int count) {
   std::string system = "You answer in one word.";
   for (int rule = 1; rule <= 95; ++rule) system += " Rule " + std::to_string(rule) + ": be brief and be kind.";
-  std::vector<request> all;
+  std::vector<request> requests;
   for (int i = 0; i < count; ++i)
-    all.push_back(request{
+    requests.push_back(request{
         .prompt = chat_messages{{"system", system}, {"user", "What comes after " + std::to_string(i * 7) + "?"}},
         .max_tokens = 3,
         .sampling = {.logprobs = 1},
         .ignore_eos = true});
-  return all;
+  return requests;
 }
 
 BOOST_AUTO_TEST_CASE(a_hundred_requests_with_one_system_prompt_run_it_once) {
@@ -244,7 +244,7 @@ const talks_alone& alone() {
 
 enum class preempted { swapped_out, swapped_by_a_thread, dropped };
 
-std::ostream& operator<<(std::ostream& out, preempted how) { return out << static_cast<int>(how); }
+std::ostream& operator<<(std::ostream& out, preempted state) { return out << static_cast<int>(state); }
 
 BOOST_DATA_TEST_CASE(thirty_two_conversations_share_memory_for_four_and_say_what_each_says_alone,
                      boost::unit_test::data::make({preempted::swapped_out, preempted::swapped_by_a_thread,
@@ -293,9 +293,9 @@ BOOST_AUTO_TEST_CASE(memory_is_what_was_estimated_before_loading) {
   const auto said = estimate_memory(path, options);
   const auto read = read_from_proc("io", "rchar:") - read_before;
   BOOST_TEST(read * 4 < static_cast<std::int64_t>(std::filesystem::file_size(path)));  // no weights
-  const auto before = read_from_proc("smaps_rollup", "Anonymous:") * 1024;
+  const auto previous = read_from_proc("smaps_rollup", "Anonymous:") * 1024;
   const auto loaded = load_model(path);
-  const auto taken = read_from_proc("smaps_rollup", "Anonymous:") * 1024 - before;
+  const auto taken = read_from_proc("smaps_rollup", "Anonymous:") * 1024 - previous;
   BOOST_TEST(said.weight_bytes == loaded->weight_bytes());  // its head is its embedding
   BOOST_TEST(taken > said.weight_bytes * 9 / 10);
   BOOST_TEST(taken < said.weight_bytes * 14 / 10);  // the tokenizer is in it too

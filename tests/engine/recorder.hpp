@@ -31,10 +31,10 @@ class recorder final : public event_sink {
 
   /// The events of one sequence, without the steps.
   std::vector<std::string> life_of(std::uint64_t id) const {
-    std::vector<std::string> all;
+    std::vector<std::string> result;
     for (const auto& each : events)
-      if (each.id == id) all.push_back(sentence_of(each));
-    return all;
+      if (each.id == id) result.push_back(sentence_of(each));
+    return result;
   }
 
   std::vector<std::string> received;
@@ -44,8 +44,8 @@ class recorder final : public event_sink {
 
  private:
   static std::string sentence_of(const sequence_event& event) {
-    const auto begin = fmt::format("{} {}", event.id, to_string(event.what));
-    switch (event.what) {
+    const auto begin = fmt::format("{} {}", event.id, to_string(event.type));
+    switch (event.type) {
       case sequence_event::kind::accepted:
       case sequence_event::kind::prefilled:
         return fmt::format("{} {}", begin, event.tokens);

@@ -128,13 +128,13 @@ BOOST_AUTO_TEST_CASE(a_processor_that_throws_ends_its_own_request) {
   }};
   auto bad = toy.running.generate({.prompt = token_ids{5, 1}, .sampling = throwing});
   auto good = toy.running.generate({.prompt = token_ids{2, 1}, .max_tokens = 5});
-  std::vector<token> before;
+  std::vector<token> prefix;
   std::optional<completion> whole;
   error_code received;
   std::function<void()> read = [&] {
     bad.async_next(net::bind_executor(context, [&](error_code code, std::optional<piece> next) {
       if (next) {
-        before.push_back(next->tokens.front().id);
+        prefix.push_back(next->tokens.front().id);
         return read();
       }
       received = code;
@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_processor_that_throws_ends_its_own_request) {
   read();
   good.async_complete(net::bind_executor(context, [&](error_code, completion result) { whole = std::move(result); }));
   toy.settle(context);
-  BOOST_TEST(before == toy_continuation({5, 1}, 2), boost::test_tools::per_element());
+  BOOST_TEST(prefix == toy_continuation({5, 1}, 2), boost::test_tools::per_element());
   BOOST_CHECK_EQUAL(received, make_error_code(error::callback_threw));
   BOOST_TEST(bad.error().message().find("no rhyme found") != std::string::npos);
   BOOST_TEST(calls == 3);
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(a_device_that_fails_completes_every_wait_at_once) {
     streams[i].async_complete(
         net::bind_executor(context, [&received, i](error_code code, completion) { received[i] = code; }));
   for (int i = 0; i < 3; ++i) toy.running.poll_one();
-  toy.control->before = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
+  toy.control->on_step = [](const scheduler::step&) { throw std::runtime_error("the bus is on fire"); };
   toy.running.poll_one();
   context.poll();
   for (const auto& each : received) BOOST_CHECK_EQUAL(each, make_error_code(error::device_failed));

@@ -28,9 +28,9 @@ constexpr token end_token = 127;
 
 /// Has more tokens than the models: all bytes, and some of several characters.
 std::shared_ptr<const text::tokenizer> byte_tokenizer() {
-  static const auto made = std::make_shared<const text::tokenizer>(
+  static const auto tokenizer = std::make_shared<const text::tokenizer>(
       small_tokenizer({{"{", "\""}, {"\"", ":"}, {"\"", ","}, {"1", "2"}, {"t", "r"}, {"tr", "u"}, {"tru", "e"}}));
-  return made;
+  return tokenizer;
 }
 
 engine bytes_engine(const std::string& golden, const std::string& device, engine_options options = tiny_engine(),
@@ -67,25 +67,25 @@ std::vector<answer> ask(engine& running, const std::vector<request>& requests) {
   return answers;
 }
 
-request asking(response_constraint format, sampling_params how = {}) {
-  return {.prompt = token_ids{1, 2, 3}, .sampling = std::move(how), .response_format = std::move(format)};
+request asking(response_constraint format, sampling_params params = {}) {
+  return {.prompt = token_ids{1, 2, 3}, .sampling = std::move(params), .response_format = std::move(format)};
 }
 
 /// Space between the tokens of JSON, of which random weights may want any amount.
-void forbid_space(sampling_params& how) {
-  for (const char each : {' ', '\n', '\r', '\t'}) how.logit_bias[each] = -std::numeric_limits<double>::infinity();
+void forbid_space(sampling_params& params) {
+  for (const char each : {' ', '\n', '\r', '\t'}) params.logit_bias[each] = -std::numeric_limits<double>::infinity();
 }
 
 sampling_params some_sampling(std::mt19937& random) {
-  sampling_params how{.seed = random()};
-  if (random() % 4 != 0) how.temperature = 0.5 + static_cast<double>(random() % 30);
-  if (random() % 3 == 0) how.top_k = 1 + random() % 20;
-  if (random() % 3 == 0) how.top_p = 0.7;
-  if (random() % 3 == 0) how.min_p = 0.05;
-  if (random() % 3 == 0) how.repetition_penalty = 1.5;
-  if (random() % 4 == 0) how.min_tokens = random() % 10;
-  if (random() % 5 == 0) how.logprobs = 1;
-  return how;
+  sampling_params params{.seed = random()};
+  if (random() % 4 != 0) params.temperature = 0.5 + static_cast<double>(random() % 30);
+  if (random() % 3 == 0) params.top_k = 1 + random() % 20;
+  if (random() % 3 == 0) params.top_p = 0.7;
+  if (random() % 3 == 0) params.min_p = 0.05;
+  if (random() % 3 == 0) params.repetition_penalty = 1.5;
+  if (random() % 4 == 0) params.min_tokens = random() % 10;
+  if (random() % 5 == 0) params.logprobs = 1;
+  return params;
 }
 
 /// Of finite values, all of which fit into a context.

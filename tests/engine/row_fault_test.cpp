@@ -18,18 +18,18 @@ struct no_swaps final : swap_listener {
 } none;
 const std::function<void()> on_done = [] {};
 
-/// Fills `made` with the next step: two slots begin with these tokens, and the logits of all are wanted of the second.
-void plan_two_rows(step& made, std::uint64_t number, const std::vector<token>& tokens) {
+/// Fills `plan` with the next step: two slots begin with these tokens, and the logits of all are wanted of the second.
+void plan_two_rows(step& plan, std::uint64_t number, const std::vector<token>& tokens) {
   using enum scheduler::output;
   const int count = static_cast<int>(tokens.size());
-  made.number = number;
-  if (number > 1) made.clears = {0, 1};
-  made.rows = {{scheduler::sequence_id{1}, 0, count, last_logits, false, 0, true},
+  plan.number = number;
+  if (number > 1) plan.clears = {0, 1};
+  plan.rows = {{scheduler::sequence_id{1}, 0, count, last_logits, false, 0, true},
                {scheduler::sequence_id{2}, 1, count, all_logits, false, count, true}};
-  made.tokens = joined(tokens, tokens);
+  plan.tokens = joined(tokens, tokens);
   for (int row = 0; row < 2; ++row) {
-    made.add_row_sampling();
-    made.pad_samples();
+    plan.add_row_sampling();
+    plan.pad_samples();
   }
 }
 

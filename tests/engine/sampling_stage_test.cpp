@@ -14,8 +14,8 @@ namespace {
 constexpr int streams = 6;
 constexpr int count = 12;
 
-request sampled_request(const model& from, int number) {
-  return {.prompt = some_tokens(from, 5 + number, static_cast<unsigned>(number)),
+request sampled_request(const model& source, int number) {
+  return {.prompt = some_tokens(source, 5 + number, static_cast<unsigned>(number)),
           .max_tokens = count,
           .sampling = {.temperature = 0.9,
                        .top_p = 0.95,
@@ -27,11 +27,11 @@ request sampled_request(const model& from, int number) {
 
 std::vector<std::vector<token>> generated(engine& running, std::vector<request> wanted) {
   net::io_context context;
-  std::vector<token_stream> all;
+  std::vector<token_stream> streams;
   std::vector<std::vector<token>> ids(wanted.size());
   for (std::size_t i = 0; i < wanted.size(); ++i) {
-    all.push_back(running.generate(std::move(wanted[i])));
-    all[i].async_complete(net::bind_executor(context, [&ids, i](error_code code, const completion& whole) {
+    streams.push_back(running.generate(std::move(wanted[i])));
+    streams[i].async_complete(net::bind_executor(context, [&ids, i](error_code code, const completion& whole) {
       BOOST_TEST(!code);
       for (const auto& each : whole.tokens) ids[i].push_back(each.id);
     }));

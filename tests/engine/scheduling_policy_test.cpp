@@ -29,12 +29,12 @@ class finishing_line {
  public:
   explicit finishing_line(engine& running) : running_(running) {}
 
-  void enter(int name, int length, const ranked_by& how = {}) {
+  void enter(int name, int length, const ranked_by& rank = {}) {
     streams_.push_back(running_.generate({.prompt = token_ids(static_cast<std::size_t>(length), 7),
                                           .max_tokens = 3,
-                                          .finish_within = how.finish_within,
-                                          .priority = how.priority,
-                                          .tenant = how.tenant}));
+                                          .finish_within = rank.finish_within,
+                                          .priority = rank.priority,
+                                          .tenant = rank.tenant}));
     streams_.back().async_complete(
         net::bind_executor(context_, [this, name](error_code, completion) { ended_.push_back(name); }));
   }
@@ -55,7 +55,7 @@ class finishing_line {
 
 class shortest_first final : public scheduler::scheduling_policy {
  public:
-  bool before(const scheduler::candidate& a, const scheduler::candidate& b) const noexcept override {
+  bool precedes(const scheduler::candidate& a, const scheduler::candidate& b) const noexcept override {
     return a.most < b.most;
   }
 };
@@ -119,7 +119,7 @@ BOOST_AUTO_TEST_CASE(a_request_has_come_when_it_came_also_to_an_engine_that_slep
 /// Accepts no request.
 class closed_counters final : public scheduler::scheduling_policy, scheduler::fairness_counters {
  public:
-  bool before(const scheduler::candidate&, const scheduler::candidate&) const noexcept override { return false; }
+  bool precedes(const scheduler::candidate&, const scheduler::candidate&) const noexcept override { return false; }
   scheduler::fairness_counters* divides() noexcept override { return this; }
 
  private:
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(a_request_that_would_be_late_is_refused_with_the_reason) {
 /// The newest first, in the slot of whatever runs.
 class newest_first final : public scheduler::scheduling_policy {
  public:
-  bool before(const scheduler::candidate& a, const scheduler::candidate& b) const override {
+  bool precedes(const scheduler::candidate& a, const scheduler::candidate& b) const override {
     return a.arrival > b.arrival;
   }
   bool displaces(const scheduler::candidate&, const scheduler::candidate&) const override { return true; }
@@ -167,7 +167,7 @@ BOOST_AUTO_TEST_CASE(an_order_that_displaces_whatever_runs_serves_everyone) {
 
 class throwing_order final : public scheduler::scheduling_policy {
  public:
-  bool before(const scheduler::candidate&, const scheduler::candidate&) const override {
+  bool precedes(const scheduler::candidate&, const scheduler::candidate&) const override {
     throw std::runtime_error("no order today");
   }
 };
@@ -179,7 +179,7 @@ BOOST_AUTO_TEST_CASE(an_order_that_throws_ends_the_engine_with_what_it_threw) {
   BOOST_TEST(line.settle().size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {
     BOOST_CHECK_EQUAL(line.error(i).code(), make_error_code(error::device_failed));
-    BOOST_TEST(line.error(i).message() == "a step failed: scheduling_policy::before() threw: no order today");
+    BOOST_TEST(line.error(i).message() == "a step failed: scheduling_policy::precedes() threw: no order today");
   }
 }
 

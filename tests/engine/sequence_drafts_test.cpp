@@ -35,18 +35,19 @@ std::vector<sampling_params> drafted_samplings() {
 
 /// What is sampled one by one.
 net::awaitable<std::vector<token>> one_by_one(engine& running, const model& model, std::vector<token> prompt,
-                                              const sampling_params& how) {
+                                              const sampling_params& params) {
   auto alone = open(running, model);
-  std::vector<token> all;
-  for (; all.size() < drafted_tokens; prompt.clear()) all.push_back((co_await alone.async_decode(prompt, how)).id);
-  co_return all;
+  std::vector<token> tokens;
+  for (; tokens.size() < drafted_tokens; prompt.clear())
+    tokens.push_back((co_await alone.async_decode(prompt, params)).id);
+  co_return tokens;
 }
 
 /// `most` tokens from `begin` on, one of which is wrong more often than not.
-std::vector<token> some_drafts(std::span<const token> all, std::size_t begin, std::size_t most) {
-  const auto rest = all.subspan(begin, std::min(most, all.size() - begin));
+std::vector<token> some_drafts(std::span<const token> tokens, std::size_t begin, std::size_t most) {
+  const auto rest = tokens.subspan(begin, std::min(most, tokens.size() - begin));
   std::vector<token> drafts(rest.begin(), rest.end());
-  if (const auto at = begin * 7 % 9; at < drafts.size()) drafts[at] = (drafts[at] + 1) % 50;
+  if (const auto index = begin * 7 % 9; index < drafts.size()) drafts[index] = (drafts[index] + 1) % 50;
   return drafts;
 }
 
@@ -55,14 +56,14 @@ struct drafted_run {
   int operations = 0;
 };
 
-net::awaitable<drafted_run> with_drafts(sequence& seq, std::vector<token> prompt, const sampling_params& how,
+net::awaitable<drafted_run> with_drafts(sequence& seq, std::vector<token> prompt, const sampling_params& params,
                                         const std::vector<token>& expected) {
   drafted_run run;
   for (; run.tokens.size() < drafted_tokens; prompt.clear(), ++run.operations) {
     const auto drafts = some_drafts(expected, run.tokens.size(), 5);
-    for (const auto& each : co_await seq.async_decode_drafts(prompt, how, drafts)) {
+    for (const auto& each : co_await seq.async_decode_drafts(prompt, params, drafts)) {
       run.tokens.push_back(each.id);
-      BOOST_TEST(each.top.size() == static_cast<std::size_t>(how.logprobs.value_or(0)));
+      BOOST_TEST(each.top.size() == static_cast<std::size_t>(params.logprobs.value_or(0)));
     }
   }
   run.tokens.resize(drafted_tokens);
@@ -77,16 +78,16 @@ BOOST_DATA_TEST_CASE(drafts_change_no_token_over_any_cache, data::make(kept_engi
   net::io_context context;
   auto beside = request{.prompt = some_tokens(*model, 9, 5), .max_tokens = 100, .ignore_eos = true};
   if (model->has_encoder()) beside.encoder_input = source_for(*model, 5);
-  auto others = running.generate(beside);
-  others.async_complete(net::bind_executor(context, [](error_code, const completion&) {}));
+  auto stream = running.generate(beside);
+  stream.async_complete(net::bind_executor(context, [](error_code, const completion&) {}));
   const auto prompt = some_tokens(*model, 70, 4);
   auto samplings = drafted_samplings();
   if (each.kind != "plain" || each.golden != "llama_default") samplings = {samplings[2]};
-  for (const auto& how : samplings)
+  for (const auto& params : samplings)
     drive(running, [&]() -> net::awaitable<void> {
-      const auto expected = co_await one_by_one(running, *model, prompt, how);
+      const auto expected = co_await one_by_one(running, *model, prompt, params);
       auto seq = open(running, *model);
-      const auto run = co_await with_drafts(seq, prompt, how, expected);
+      const auto run = co_await with_drafts(seq, prompt, params, expected);
       BOOST_TEST(run.tokens == expected, boost::test_tools::per_element());
       const auto held = seq.tokens();
       BOOST_TEST(std::equal(expected.begin(), expected.end(), held.begin() + 70));
@@ -104,15 +105,15 @@ BOOST_DATA_TEST_CASE(drafts_change_no_token_of_a_hybrid, data::make(hybrids()), 
   engine running(model, options);
   drive(running, [&]() -> net::awaitable<void> {
     const auto prompt = some_tokens(*model, 30, 4);
-    const sampling_params how{.temperature = 1, .seed = 3};
-    const auto expected = co_await one_by_one(running, *model, prompt, how);
+    const sampling_params params{.temperature = 1, .seed = 3};
+    const auto expected = co_await one_by_one(running, *model, prompt, params);
     auto seq = open(running, *model), aside = open(running, *model);
-    const auto run = co_await with_drafts(seq, prompt, how, expected);
+    const auto run = co_await with_drafts(seq, prompt, params, expected);
     BOOST_TEST(run.tokens == expected, boost::test_tools::per_element());
     BOOST_TEST(run.operations < static_cast<int>(drafted_tokens) * 2 / 3);
     auto again = prompt;
     again.insert(again.end(), expected.begin(), expected.begin() + 9);
-    const auto next = co_await aside.async_decode_drafts(again, how, {expected[9], (expected[10] + 1) % 50});
+    const auto next = co_await aside.async_decode_drafts(again, params, {expected[9], (expected[10] + 1) % 50});
     for (std::size_t i = 0; i < next.size(); ++i) BOOST_TEST(next[i].id == expected[9 + i]);
   });
 }

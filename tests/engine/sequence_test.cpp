@@ -17,10 +17,10 @@ BOOST_AUTO_TEST_CASE(forward_gives_the_logits_after_the_last_token_or_after_each
   drive(toy.running, [&]() -> net::awaitable<void> {
     auto sequence = toy.running.open();
     const std::vector<token> prompt{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
-    const auto all = co_await sequence.async_forward(prompt, logits_of::all);
-    BOOST_TEST(all.rows() == 11);
+    const auto scores = co_await sequence.async_forward(prompt, logits_of::all);
+    BOOST_TEST(scores.rows() == 11);
     for (int i = 0; i < 11; ++i)
-      BOOST_TEST(all[i] == toy_scores(std::span(prompt).first(static_cast<std::size_t>(i) + 1)),
+      BOOST_TEST(scores[i] == toy_scores(std::span(prompt).first(static_cast<std::size_t>(i) + 1)),
                  boost::test_tools::per_element());
     const auto last = co_await sequence.async_forward({40, 41});
     BOOST_TEST(last.rows() == 1);
@@ -38,10 +38,10 @@ BOOST_AUTO_TEST_CASE(forward_gives_the_logits_of_what_it_was_given_and_of_nothin
     auto sequence = toy.running.open();
     const auto sampled = co_await sequence.async_decode({1, 2});  // has not run itself
     auto held = std::vector<token>{1, 2, sampled.id};
-    const auto check = [&](const logits& all, int rows) {
-      BOOST_TEST(all.rows() == rows);
-      for (int i = 0; i < all.rows(); ++i)
-        BOOST_TEST(all[i] == toy_scores(std::span(held).first(held.size() - static_cast<std::size_t>(rows - 1 - i))),
+    const auto check = [&](const logits& scores, int rows) {
+      BOOST_TEST(scores.rows() == rows);
+      for (int i = 0; i < scores.rows(); ++i)
+        BOOST_TEST(scores[i] == toy_scores(std::span(held).first(held.size() - static_cast<std::size_t>(rows - 1 - i))),
                    boost::test_tools::per_element());
     };
     held.insert(held.end(), {3, 4, 5, 6});
@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(a_fork_goes_its_own_way_and_leaves_its_parent_alone) {
     for (int i = 0; i < 150; ++i) prompt.push_back(i % 90);
     auto parent = toy.running.open();
     co_await parent.async_forward(prompt);
-    const int before = toy.control->tokens;
+    const int previous_tokens = toy.control->tokens;
     auto left = parent.fork();
     auto right = parent.fork();
     BOOST_TEST(left.tokens() == prompt, boost::test_tools::per_element());
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(a_fork_goes_its_own_way_and_leaves_its_parent_alone) {
     BOOST_TEST(a.last() == toy_scores(joined(prompt, {1})), boost::test_tools::per_element());
     BOOST_TEST(b.last() == toy_scores(joined(prompt, {2, 3})), boost::test_tools::per_element());
     BOOST_TEST(c.last() == toy_scores(joined(prompt, {4})), boost::test_tools::per_element());
-    BOOST_TEST(toy.control->tokens - before == 4);  // nothing computed twice
+    BOOST_TEST(toy.control->tokens - previous_tokens == 4);  // nothing computed twice
   });
   BOOST_TEST(toy.running.stats().free_slots == 4);
 }

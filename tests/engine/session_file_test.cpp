@@ -55,33 +55,33 @@ struct saved_one {
     return refusal(options, model);
   }
 
-  std::string refusal(const engine_options& by, const std::shared_ptr<const cogen::model>& on,
+  std::string refusal(const engine_options& settings, const std::shared_ptr<const cogen::model>& loaded,
                       std::optional<int> max_sequence_length = {}) {
-    engine running(on, by);
+    engine running(loaded, settings);
     return refusal(running, max_sequence_length);
   }
 
   std::string refusal(engine& running, std::optional<int> max_sequence_length = {}) {
-    std::string what;
+    std::string message;
     drive(running, [&]() -> net::awaitable<void> {
       auto result = co_await running.async_load_session(file.path, {.max_sequence_length = max_sequence_length},
                                                         net::as_tuple(net::use_awaitable));
       code = std::get<0>(result);
-      what = std::get<1>(result).error().message();
+      message = std::get<1>(result).error().message();
     });
-    return what;
+    return message;
   }
 
   /// What opening `bytes` from a stream says.
   std::string refusal_of_stream(engine& running, const std::string& bytes) {
-    std::string what;
+    std::string message;
     drive(running, [&]() -> net::awaitable<void> {
-      memory_stream from(co_await net::this_coro::executor, bytes);
-      auto result = co_await running.async_load_session(from, {}, net::as_tuple(net::use_awaitable));
+      memory_stream source(co_await net::this_coro::executor, bytes);
+      auto result = co_await running.async_load_session(source, {}, net::as_tuple(net::use_awaitable));
       code = std::get<0>(result);
-      what = std::get<1>(result).error().message();
+      message = std::get<1>(result).error().message();
     });
-    return what;
+    return message;
   }
 
   std::shared_ptr<const cogen::model> model;
@@ -113,15 +113,15 @@ BOOST_AUTO_TEST_CASE(every_byte_that_changes_is_noticed) {
   saved_one s;
   engine running(s.model, s.options);
   const auto step = std::max<std::size_t>(1, s.whole.size() / 400);
-  for (std::size_t at = 0; at < s.whole.size(); at += at < 400 ? 1 : step) {
+  for (std::size_t offset = 0; offset < s.whole.size(); offset += offset < 400 ? 1 : step) {
     auto damaged = s.whole;
-    damaged[at] = static_cast<char>(damaged[at] ^ 4);
+    damaged[offset] = static_cast<char>(damaged[offset] ^ 4);
     s.file.write(damaged);
     const auto said = s.refusal(running);
-    BOOST_TEST(s.code == make_error_code(error::bad_session), "byte " << at);
-    BOOST_TEST(has(said, s.file.path.string()), "byte " << at << ": " << said);
+    BOOST_TEST(s.code == make_error_code(error::bad_session), "byte " << offset);
+    BOOST_TEST(has(said, s.file.path.string()), "byte " << offset << ": " << said);
     const auto of_stream = s.refusal_of_stream(running, damaged);
-    BOOST_TEST(s.code == make_error_code(error::bad_session), "byte " << at);
+    BOOST_TEST(s.code == make_error_code(error::bad_session), "byte " << offset);
     BOOST_TEST("session " + s.file.path.string() + of_stream.substr(std::string("the session").size()) == said);
   }
 }
@@ -133,17 +133,17 @@ BOOST_AUTO_TEST_CASE(a_forged_head_is_refused_or_harms_nobody) {
   detail::session_preamble first;
   const auto bytes = std::as_writable_bytes(std::span(&first, 1));
   std::memcpy(bytes.data(), s.whole.data(), bytes.size());
-  for (std::size_t at = bytes.size(); at < bytes.size() + first.head_bytes; ++at)
+  for (std::size_t offset = bytes.size(); offset < bytes.size() + first.head_bytes; ++offset)
     for (const char mask : {'\x01', '\x7f', '\x80'}) {
       auto forged = s.whole;
-      forged[at] = static_cast<char>(forged[at] ^ mask);
+      forged[offset] = static_cast<char>(forged[offset] ^ mask);
       const std::string_view head = std::string_view(forged).substr(bytes.size(), first.head_bytes);
       first.head_sum = load::checksum_of(std::as_bytes(std::span(head)));
       first.sum = load::checksum_of(bytes.first(offsetof(detail::session_preamble, sum)));
       std::memcpy(forged.data(), bytes.data(), bytes.size());
       drive(running, [&]() -> net::awaitable<void> {
-        memory_stream from(co_await net::this_coro::executor, forged);
-        auto result = co_await running.async_load_session(from, {}, net::as_tuple(net::use_awaitable));
+        memory_stream source(co_await net::this_coro::executor, forged);
+        auto result = co_await running.async_load_session(source, {}, net::as_tuple(net::use_awaitable));
         if (!std::get<0>(result)) std::ignore = co_await std::get<1>(result).async_decode();
       });
     }
@@ -172,14 +172,14 @@ BOOST_AUTO_TEST_CASE(numbers_that_are_not_finite_are_refused) {
     detail::session_preamble first;
     std::memcpy(&first, s.whole.data(), sizeof(first));
     const auto begin = sizeof(first) + first.head_bytes;
-    for (const std::size_t at : {std::size_t{0}, std::size_t{64}}) {
+    for (const std::size_t offset : {std::size_t{0}, std::size_t{64}}) {
       auto forged = s.whole;
-      std::memcpy(forged.data() + begin + at, &no_number, sizeof(no_number));
+      std::memcpy(forged.data() + begin + offset, &no_number, sizeof(no_number));
       const auto body = std::string_view(forged).substr(begin, first.body_bytes);
       const auto sum = load::checksum_of(std::as_bytes(std::span(body)));
       std::memcpy(forged.data() + begin + first.body_bytes, &sum, sizeof(sum));
       const auto of_stream = s.refusal_of_stream(running, forged);
-      BOOST_TEST(of_stream == "the session: it holds a number that is not finite", golden << " at " << at);
+      BOOST_TEST(of_stream == "the session: it holds a number that is not finite", golden << " at " << offset);
       BOOST_TEST(s.code == make_error_code(error::bad_session));
       s.file.write(forged);
       BOOST_TEST(has(s.refusal(running), "it holds a number that is not finite"));
@@ -190,9 +190,9 @@ BOOST_AUTO_TEST_CASE(numbers_that_are_not_finite_are_refused) {
 
 BOOST_AUTO_TEST_CASE(every_part_says_what_is_wrong_with_it) {
   saved_one s;
-  const auto with = [&](std::size_t at, char value) {
+  const auto with = [&](std::size_t offset, char value) {
     auto changed = s.whole;
-    changed[at] = value;
+    changed[offset] = value;
     return s.refusal(changed);
   };
   BOOST_TEST(has(with(0, 'x'), "it is not a session of cogen"));

@@ -38,7 +38,7 @@ struct session_path {
 /// Files of this process end at so many bytes, as on a disk that is full.
 class file_limit {
  public:
-  explicit file_limit(rlim_t bytes) : before_(std::signal(SIGXFSZ, SIG_IGN)) {
+  explicit file_limit(rlim_t bytes) : previous_(std::signal(SIGXFSZ, SIG_IGN)) {
     ::getrlimit(RLIMIT_FSIZE, &limit_);
     const rlimit lower{bytes, limit_.rlim_max};
     ::setrlimit(RLIMIT_FSIZE, &lower);
@@ -47,12 +47,12 @@ class file_limit {
   file_limit& operator=(const file_limit&) = delete;
   ~file_limit() {
     ::setrlimit(RLIMIT_FSIZE, &limit_);
-    std::signal(SIGXFSZ, before_);
+    std::signal(SIGXFSZ, previous_);
   }
 
  private:
   rlimit limit_{};
-  void (*before_)(int);
+  void (*previous_)(int);
 };
 
 /// The descriptors of files without a name among the temporary ones.

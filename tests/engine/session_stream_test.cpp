@@ -34,18 +34,18 @@ struct two_engines {
   two_engines() {
     drive(first, [&]() -> net::awaitable<void> {
       co_await seq.async_forward(some_tokens(*model, 20, 3));
-      memory_stream to(co_await net::this_coro::executor);
-      co_await seq.async_save(to);
-      whole = to.bytes;
+      memory_stream sink(co_await net::this_coro::executor);
+      co_await seq.async_save(sink);
+      whole = sink.bytes;
     });
   }
 
   /// That the sequence has not changed, and nothing is left in the second engine.
   void check_nothing_changed() {
     drive(first, [&]() -> net::awaitable<void> {
-      memory_stream to(co_await net::this_coro::executor);
-      co_await seq.async_save(to);
-      BOOST_TEST((to.bytes == whole));
+      memory_stream sink(co_await net::this_coro::executor);
+      co_await seq.async_save(sink);
+      BOOST_TEST((sink.bytes == whole));
     });
     BOOST_TEST(second.stats().sequences == 0);
     BOOST_TEST(second.stats().swap_bytes == 0);
@@ -59,7 +59,7 @@ struct two_engines {
 
 /// A sink that counts what it is given at a time.
 struct counting_sink final : byte_sink {
-  explicit counting_sink(net::any_io_executor on) : executor(std::move(on)) {}
+  explicit counting_sink(net::any_io_executor io_executor) : executor(std::move(io_executor)) {}
   net::any_io_executor get_executor() override { return executor; }
   net::awaitable<void> write(std::span<const std::byte> bytes) override {
     most = std::max(most, bytes.size());
@@ -85,10 +85,10 @@ BOOST_DATA_TEST_CASE(what_is_opened_from_a_stream_goes_on_as_what_was_saved_does
       auto seq = open(first, *model);
       co_await sampled(seq, some_tokens(*model, 20, 3));
       if (suspended) co_await seq.async_suspend();
-      memory_stream to(co_await net::this_coro::executor);
-      to.at_once = 700;
-      co_await seq.async_save(to);
-      bytes = to.bytes;
+      memory_stream sink(co_await net::this_coro::executor);
+      sink.at_once = 700;
+      co_await seq.async_save(sink);
+      bytes = sink.bytes;
       co_await seq.async_save(file.path);
       expected = co_await sampled(seq);
     });
@@ -96,9 +96,9 @@ BOOST_DATA_TEST_CASE(what_is_opened_from_a_stream_goes_on_as_what_was_saved_does
   BOOST_TEST((bytes == file.bytes()));
   engine second(model, each.options());
   drive(second, [&]() -> net::awaitable<void> {
-    memory_stream from(co_await net::this_coro::executor, bytes);
-    from.at_once = 500;
-    auto seq = co_await second.async_load_session(from);
+    memory_stream source(co_await net::this_coro::executor, bytes);
+    source.at_once = 500;
+    auto seq = co_await second.async_load_session(source);
     const auto found = co_await sampled(seq);
     BOOST_TEST(found == expected, boost::test_tools::per_element());
     BOOST_TEST(second.stats().tokens == 5u);
@@ -107,28 +107,28 @@ BOOST_DATA_TEST_CASE(what_is_opened_from_a_stream_goes_on_as_what_was_saved_does
 
 BOOST_FIXTURE_TEST_CASE(a_stream_may_go_on_after_a_session, two_engines) {
   drive(second, [&]() -> net::awaitable<void> {
-    memory_stream from(co_await net::this_coro::executor, whole + whole + "rest");
-    const auto one = co_await second.async_load_session(from);
-    const auto other = co_await second.async_load_session(from);
-    BOOST_TEST((one.tokens() == other.tokens()));
-    BOOST_TEST(from.bytes == "rest");
+    memory_stream source(co_await net::this_coro::executor, whole + whole + "rest");
+    const auto restored = co_await second.async_load_session(source);
+    const auto other = co_await second.async_load_session(source);
+    BOOST_TEST((restored.tokens() == other.tokens()));
+    BOOST_TEST(source.bytes == "rest");
   });
 }
 
 BOOST_FIXTURE_TEST_CASE(a_stream_that_fails_at_any_byte_leaves_everything_as_it_was, two_engines) {
   for (std::size_t bytes = 0; bytes < whole.size(); bytes += bytes < 300 ? 37 : whole.size() / 20) {
     drive(first, [&]() -> net::awaitable<void> {
-      memory_stream to(co_await net::this_coro::executor);
-      to.fails_after = bytes;
-      const auto [code] = co_await seq.async_save(to, net::as_tuple(net::deferred));
+      memory_stream sink(co_await net::this_coro::executor);
+      sink.fails_after = bytes;
+      const auto [code] = co_await seq.async_save(sink, net::as_tuple(net::deferred));
       BOOST_TEST((code == net::error::connection_reset));
       BOOST_TEST((seq.error().code() == code));
-      BOOST_TEST(whole.starts_with(to.bytes));
+      BOOST_TEST(whole.starts_with(sink.bytes));
     });
     drive(second, [&]() -> net::awaitable<void> {
-      memory_stream from(co_await net::this_coro::executor, whole);
-      from.fails_after = bytes;
-      auto result = co_await second.async_load_session(from, {}, net::as_tuple(net::use_awaitable));
+      memory_stream source(co_await net::this_coro::executor, whole);
+      source.fails_after = bytes;
+      auto result = co_await second.async_load_session(source, {}, net::as_tuple(net::use_awaitable));
       BOOST_TEST((std::get<0>(result) == net::error::connection_reset));
       BOOST_TEST((std::get<1>(result).error().code() == net::error::connection_reset));
     });
@@ -142,24 +142,24 @@ BOOST_FIXTURE_TEST_CASE(a_cancelled_operation_ends_with_that_of_the_stream, two_
     net::io_context context;
     net::cancellation_signal cancel;
     std::optional<error_code> saved, opened;
-    memory_stream to(context.get_executor()), from(context.get_executor(), whole);
-    to.at_once = from.at_once = part;
-    to.stalls_after = from.stalls_after = operations;
-    seq.async_save(to, net::bind_cancellation_slot(cancel.slot(), [&](error_code code) { saved = code; }));
+    memory_stream sink(context.get_executor()), source(context.get_executor(), whole);
+    sink.at_once = source.at_once = part;
+    sink.stalls_after = source.stalls_after = operations;
+    seq.async_save(sink, net::bind_cancellation_slot(cancel.slot(), [&](error_code code) { saved = code; }));
     settle(first, context);
-    BOOST_TEST((!saved && to.stalled));
+    BOOST_TEST((!saved && sink.stalled));
     cancel.emit(net::cancellation_type::total);
     settle(first, context);
     BOOST_TEST((saved == error_code(net::error::operation_aborted)));
     second.async_load_session(
-        from, {}, net::bind_cancellation_slot(cancel.slot(), [&](error_code code, auto) { opened = code; }));
+        source, {}, net::bind_cancellation_slot(cancel.slot(), [&](error_code code, auto) { opened = code; }));
     settle(second, context);
-    BOOST_TEST((!opened && from.stalled));
+    BOOST_TEST((!opened && source.stalled));
     BOOST_TEST(second.stats().sequences == 1);
     cancel.emit(net::cancellation_type::total);
     settle(second, context);
     BOOST_TEST((opened == error_code(net::error::operation_aborted)));
-    BOOST_TEST((!to.stalled && !from.stalled));
+    BOOST_TEST((!sink.stalled && !source.stalled));
   }
   check_nothing_changed();
 }
@@ -167,29 +167,29 @@ BOOST_FIXTURE_TEST_CASE(a_cancelled_operation_ends_with_that_of_the_stream, two_
 BOOST_FIXTURE_TEST_CASE(an_operation_that_is_cancelled_at_once_does_not_use_the_stream, two_engines) {
   net::io_context context;
   net::cancellation_signal cancel;
-  memory_stream to(context.get_executor()), from(context.get_executor(), whole);
+  memory_stream sink(context.get_executor()), source(context.get_executor(), whole);
   std::optional<error_code> saved, opened;
-  seq.async_save(to, net::bind_cancellation_slot(cancel.slot(), [&](error_code code) { saved = code; }));
+  seq.async_save(sink, net::bind_cancellation_slot(cancel.slot(), [&](error_code code) { saved = code; }));
   cancel.emit(net::cancellation_type::total);
   settle(first, context);
-  second.async_load_session(from, {},
+  second.async_load_session(source, {},
                             net::bind_cancellation_slot(cancel.slot(), [&](error_code code, auto) { opened = code; }));
   cancel.emit(net::cancellation_type::total);
   settle(second, context);
   BOOST_TEST((saved == error_code(net::error::operation_aborted)));
   BOOST_TEST((opened == error_code(net::error::operation_aborted)));
-  BOOST_TEST(to.operations + from.operations == 0u);
+  BOOST_TEST(sink.operations + source.operations == 0u);
   check_nothing_changed();
 }
 
 BOOST_FIXTURE_TEST_CASE(a_slow_peer_keeps_nobody_waiting, two_engines) {
   net::io_context context;
   net::cancellation_signal cancel;
-  memory_stream to(context.get_executor());
-  to.at_once = 1000;
-  to.stalls_after = 3;
+  memory_stream sink(context.get_executor());
+  sink.at_once = 1000;
+  sink.stalls_after = 3;
   std::optional<error_code> saved, fed;
-  seq.async_save(to, net::bind_cancellation_slot(cancel.slot(), [&](error_code code) { saved = code; }));
+  seq.async_save(sink, net::bind_cancellation_slot(cancel.slot(), [&](error_code code) { saved = code; }));
   settle(first, context);
   auto other = first.open();
   other.async_forward({1, 2}, logits_of::last, [&](error_code code, auto) { fed = code; });
@@ -200,7 +200,7 @@ BOOST_FIXTURE_TEST_CASE(a_slow_peer_keeps_nobody_waiting, two_engines) {
   settle(first, context);
   BOOST_TEST((fed == error_code()));
   BOOST_TEST(!saved);
-  BOOST_TEST((whole.starts_with(to.bytes) && to.operations == 4u));
+  BOOST_TEST((whole.starts_with(sink.bytes) && sink.operations == 4u));
   cancel.emit(net::cancellation_type::terminal);
   settle(first, context);
   BOOST_TEST((saved == error_code(net::error::operation_aborted)));
@@ -224,26 +224,26 @@ BOOST_AUTO_TEST_CASE(a_session_is_written_in_pieces) {
 
 BOOST_FIXTURE_TEST_CASE(the_end_of_an_engine_ends_opening_and_lets_saving_go_on, two_engines) {
   net::io_context context;
-  memory_stream to(context.get_executor()), from(context.get_executor(), whole);
-  to.at_once = from.at_once = 1000;
+  memory_stream sink(context.get_executor()), source(context.get_executor(), whole);
+  sink.at_once = source.at_once = 1000;
   std::optional<error_code> saved, opened;
-  seq.async_save(to, [&](error_code code) { saved = code; });
-  second.async_load_session(from, {}, [&](error_code code, auto) { opened = code; });
+  seq.async_save(sink, [&](error_code code) { saved = code; });
+  second.async_load_session(source, {}, [&](error_code code, auto) { opened = code; });
   for (int i = 0; i < 20; ++i) {
     first.poll_one();
     context.poll_one();
   }
-  BOOST_TEST((to.operations > 0 && from.operations > 0));
+  BOOST_TEST((sink.operations > 0 && source.operations > 0));
   first.stop();
   second.stop();
   context.run();
   BOOST_TEST((saved == error_code()));
-  BOOST_TEST((to.bytes == whole));
+  BOOST_TEST((sink.bytes == whole));
   BOOST_TEST((opened == make_error_code(error::engine_stopped)));
-  BOOST_TEST(!from.bytes.empty());
+  BOOST_TEST(!source.bytes.empty());
   context.restart();
   saved.reset();
-  seq.async_save(to, [&](error_code code) { saved = code; });
+  seq.async_save(sink, [&](error_code code) { saved = code; });
   context.run();
   BOOST_TEST((saved == make_error_code(error::engine_stopped)));
 }
@@ -253,28 +253,28 @@ BOOST_FIXTURE_TEST_CASE(an_engine_that_drains_or_is_full_reads_nothing, two_engi
   options.limits.max_sequences = 1;
   engine full(model, options);
   net::io_context context;
-  memory_stream from(context.get_executor(), whole + whole);
+  memory_stream source(context.get_executor(), whole + whole);
   std::optional<sequence> held;
   std::optional<error_code> opened;
-  full.async_load_session(from, {}, [&](error_code, sequence one) { held.emplace(std::move(one)); });
+  full.async_load_session(source, {}, [&](error_code, sequence restored) { held.emplace(std::move(restored)); });
   settle(full, context);
   BOOST_TEST_REQUIRE(held.has_value());
-  full.async_load_session(from, {}, [&](error_code code, auto) { opened = code; });
+  full.async_load_session(source, {}, [&](error_code code, auto) { opened = code; });
   settle(full, context);
   BOOST_TEST((opened == make_error_code(error::queue_full)));
   second.async_drain([](error_code) {});
-  second.async_load_session(from, {}, [&](error_code code, auto) { opened = code; });
+  second.async_load_session(source, {}, [&](error_code code, auto) { opened = code; });
   settle(second, context);
   BOOST_TEST((opened == make_error_code(error::draining)));
-  BOOST_TEST((from.bytes == whole));
+  BOOST_TEST((source.bytes == whole));
 }
 
 BOOST_FIXTURE_TEST_CASE(draining_waits_for_a_session_that_comes, two_engines) {
   net::io_context context;
-  memory_stream from(context.get_executor(), whole);
-  from.at_once = 1000;
+  memory_stream source(context.get_executor(), whole);
+  source.at_once = 1000;
   std::optional<error_code> opened, drained;
-  second.async_load_session(from, {}, [&](error_code code, auto) { opened = code; });
+  second.async_load_session(source, {}, [&](error_code code, auto) { opened = code; });
   second.async_drain([&](error_code code) { drained = code; });
   second.poll_one();
   BOOST_TEST(!drained);
@@ -295,9 +295,9 @@ BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_of_the_swapped_out_is_no_sessi
     co_await seq.async_suspend();
     const char other = 0x55;
     BOOST_TEST_REQUIRE(::pwrite(nameless_files().at(0), &other, 1, 17) == 1);
-    memory_stream to(co_await net::this_coro::executor);
+    memory_stream sink(co_await net::this_coro::executor);
     try {
-      co_await seq.async_save(to);
+      co_await seq.async_save(sink);
       BOOST_ERROR("it was saved");
     } catch (const generation_error& e) {
       BOOST_TEST(e.code() == boost::system::errc::io_error);
@@ -306,8 +306,8 @@ BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_of_the_swapped_out_is_no_sessi
                  "the session: what the sequence has cached cannot be read: what was swapped out to a file has changed "
                  "there");
     }
-    memory_stream from(to.get_executor(), to.bytes);
-    const auto result = co_await running.async_load_session(from, {}, net::as_tuple(net::use_awaitable));
+    memory_stream source(sink.get_executor(), sink.bytes);
+    const auto result = co_await running.async_load_session(source, {}, net::as_tuple(net::use_awaitable));
     BOOST_TEST(std::get<0>(result) == make_error_code(error::bad_session));
   });
 }
@@ -317,11 +317,11 @@ BOOST_FIXTURE_TEST_CASE(a_context_that_ends_takes_its_operations_along, two_engi
     bool called = false;
     {
       net::io_context context;
-      memory_stream to(context.get_executor()), from(context.get_executor(), whole);
-      to.at_once = from.at_once = 1000;
-      to.stalls_after = from.stalls_after = operations;
-      seq.async_save(to, [&](error_code) { called = true; });
-      second.async_load_session(from, {}, [&](error_code, auto) { called = true; });
+      memory_stream sink(context.get_executor()), source(context.get_executor(), whole);
+      sink.at_once = source.at_once = 1000;
+      sink.stalls_after = source.stalls_after = operations;
+      seq.async_save(sink, [&](error_code) { called = true; });
+      second.async_load_session(source, {}, [&](error_code, auto) { called = true; });
       for (int i = 0; i < 12; ++i) {
         first.poll_one();
         second.poll_one();
@@ -406,17 +406,17 @@ BOOST_AUTO_TEST_CASE(operations_are_cancelled_whatever_the_threads_do) {
 }
 
 BOOST_AUTO_TEST_CASE(a_socket_that_closes_in_the_middle_is_no_session) {
-  two_engines of;
-  for (const std::size_t size : {std::size_t{0}, std::size_t{7}, std::size_t{60}, of.whole.size() - 1})
-    drive(of.second, [&]() -> net::awaitable<void> {
-      memory_stream from(co_await net::this_coro::executor, of.whole.substr(0, size));
-      auto result = co_await of.second.async_load_session(from, {}, net::as_tuple(net::use_awaitable));
+  two_engines engines;
+  for (const std::size_t size : {std::size_t{0}, std::size_t{7}, std::size_t{60}, engines.whole.size() - 1})
+    drive(engines.second, [&]() -> net::awaitable<void> {
+      memory_stream source(co_await net::this_coro::executor, engines.whole.substr(0, size));
+      auto result = co_await engines.second.async_load_session(source, {}, net::as_tuple(net::use_awaitable));
       BOOST_TEST(std::get<0>(result) == make_error_code(error::bad_session));
       BOOST_TEST(std::get<1>(result).error().message() ==
                  (size < 8 ? "the session: it is not a session of cogen"
                            : "the session: it is cut short: it ends after " + std::to_string(size) + " bytes"));
     });
-  of.check_nothing_changed();
+  engines.check_nothing_changed();
 }
 
 }  // namespace cogen::test

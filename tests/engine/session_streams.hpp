@@ -33,18 +33,19 @@ class memory_stream {
 
   template <class Buffers, class Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
-    const net::const_buffer from = *net::buffer_sequence_begin(buffers);
+    const net::const_buffer source = *net::buffer_sequence_begin(buffers);
     return start(
-        from.size(), [this, from](std::size_t count) { bytes.append(static_cast<const char*>(from.data()), count); },
+        source.size(),
+        [this, source](std::size_t count) { bytes.append(static_cast<const char*>(source.data()), count); },
         std::forward<Token>(token));
   }
 
   template <class Token>
-  auto async_read_some(net::mutable_buffer into, Token&& token) {
+  auto async_read_some(net::mutable_buffer target, Token&& token) {
     return start(
-        std::min(into.size(), bytes.size()),
-        [this, into](std::size_t count) {
-          std::copy_n(bytes.begin(), count, static_cast<char*>(into.data()));
+        std::min(target.size(), bytes.size()),
+        [this, target](std::size_t count) {
+          std::copy_n(bytes.begin(), count, static_cast<char*>(target.data()));
           bytes.erase(0, count);
         },
         std::forward<Token>(token));

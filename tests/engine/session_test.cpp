@@ -22,15 +22,15 @@ namespace data = boost::unit_test::data;
 /// Where what is cached stands when its sequence is saved, and what becomes of it where that is opened.
 enum class place { scheduled, swapped_out, on_a_file, no_budget };
 
-std::ostream& operator<<(std::ostream& out, place of) {
+std::ostream& operator<<(std::ostream& out, place state) {
   constexpr const char* names[] = {"scheduled", "swapped out", "on a file", "no budget"};
-  return out << names[static_cast<int>(of)];
+  return out << names[static_cast<int>(state)];
 }
 
-engine_options options_for(const kept_engine& each, place at) {
-  auto options = each.options();
-  if (at == place::no_budget || at == place::on_a_file) options.swap.bytes = 0;
-  if (at == place::on_a_file) options.swap.directory = std::filesystem::temp_directory_path();
+engine_options options_for(const kept_engine& kept, place state) {
+  auto options = kept.options();
+  if (state == place::no_budget || state == place::on_a_file) options.swap.bytes = 0;
+  if (state == place::on_a_file) options.swap.directory = std::filesystem::temp_directory_path();
   return options;
 }
 

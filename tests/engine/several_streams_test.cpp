@@ -83,22 +83,22 @@ std::size_t bytes_in_use() {
   return heap.uordblks + heap.hblkhd;
 }
 
-std::size_t bytes_of(toy_engine& toy, const request& what, int n) {
-  const auto before = bytes_in_use();
-  const auto streams = toy.running.generate_n(what, n);
+std::size_t bytes_of(toy_engine& toy, const request& wanted, int n) {
+  const auto previous = bytes_in_use();
+  const auto streams = toy.running.generate_n(wanted, n);
   toy.running.poll_one();
-  return bytes_in_use() - before;
+  return bytes_in_use() - previous;
 }
 
 BOOST_AUTO_TEST_CASE(they_share_what_their_request_holds) {
   if (bytes_in_use() == 0) return;  // the heap of a sanitizer, which does not say
   toy_engine toy(sharing);
-  auto what = lively(7);
-  for (token id = 0; id < toy_vocabulary; ++id) what.sampling.logit_bias[id] = 1;
-  for (int i = 0; i < 16; ++i) what.stop.push_back(std::string(4000, static_cast<char>('a' + i)));
-  what.cache_salt = std::string(1000, 'x');
-  std::ignore = bytes_of(toy, what, 2);
-  const auto few = bytes_of(toy, what, 2), many = bytes_of(toy, what, 42);
+  auto wanted = lively(7);
+  for (token id = 0; id < toy_vocabulary; ++id) wanted.sampling.logit_bias[id] = 1;
+  for (int i = 0; i < 16; ++i) wanted.stop.push_back(std::string(4000, static_cast<char>('a' + i)));
+  wanted.cache_salt = std::string(1000, 'x');
+  std::ignore = bytes_of(toy, wanted, 2);
+  const auto few = bytes_of(toy, wanted, 2), many = bytes_of(toy, wanted, 42);
   BOOST_TEST(many - few < 40 * 10'000u);
   BOOST_TEST(few > 5'000'000u);  // the stop strings
 }
@@ -119,9 +119,9 @@ BOOST_AUTO_TEST_CASE(one_that_is_dropped_does_not_end_the_others) {
   toy_engine toy(sharing);
   auto streams = toy.running.generate_n({.prompt = token_ids(prompt), .max_tokens = answer}, 3);
   static_cast<void>(token_stream(std::move(streams[0])));
-  std::vector<token_stream> others;
-  for (std::size_t i = 1; i < streams.size(); ++i) others.push_back(std::move(streams[i]));
-  for (const auto& said : read(toy, stream_group(std::move(others))))
+  std::vector<token_stream> rest;
+  for (std::size_t i = 1; i < streams.size(); ++i) rest.push_back(std::move(streams[i]));
+  for (const auto& said : read(toy, stream_group(std::move(rest))))
     BOOST_TEST(said == toy_continuation(prompt, answer), boost::test_tools::per_element());
 }
 
@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(where_there_is_no_room_for_all_there_is_room_for_none) {
   check_refused(toy.running.generate_n(lively(7), 3), error::queue_full,
                 "too many sequences wait for their first slot for 3 more: 3 may wait");
   BOOST_TEST(toy.running.stats().queued == 2);
-  const auto others = toy.running.generate_n(lively(7), 2);
-  for (const auto& each : others) BOOST_TEST(!each.ended());
+  const auto rest = toy.running.generate_n(lively(7), 2);
+  for (const auto& each : rest) BOOST_TEST(!each.ended());
 
   options.limits.max_sequences = 3;
   toy_engine small({.slots = 1}, options);

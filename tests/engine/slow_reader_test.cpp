@@ -18,11 +18,11 @@ namespace data = boost::unit_test::data;
 constexpr int ahead = 4;
 constexpr int length = 30;
 
-net::awaitable<void> read(token_stream& stream, std::size_t count, std::vector<token>& into) {
-  while (into.size() < count) {
+net::awaitable<void> read(token_stream& stream, std::size_t count, std::vector<token>& tokens) {
+  while (tokens.size() < count) {
     const auto piece = co_await stream.async_next();
     if (!piece) co_return;
-    for (const auto& each : piece->tokens) into.push_back(each.id);
+    for (const auto& each : piece->tokens) tokens.push_back(each.id);
   }
 }
 
@@ -52,14 +52,14 @@ struct other_streams {
 
   /// Steps until the streams from `first` on have ended.
   std::size_t steps_until_the_end_from(std::size_t first) {
-    const auto before = toy.control->batches.size();
+    const auto previous = toy.control->batches.size();
     const auto ended = [&] {
       return std::all_of(streams.begin() + static_cast<std::ptrdiff_t>(first), streams.end(),
-                         [](const auto& each) { return each.ended(); });
+                         [](const auto& stream) { return stream.ended(); });
     };
     for (int rounds = 0; rounds < 1000 && !ended(); ++rounds) round();
     BOOST_TEST(ended());
-    return toy.control->batches.size() - before;
+    return toy.control->batches.size() - previous;
   }
 
   void check(std::size_t which, token first) const {
@@ -74,62 +74,63 @@ struct other_streams {
 
 /// Fifteen brisk ones alone.
 std::size_t steps_without_it() {
-  other_streams others(16);
-  for (token first = 1; first < 16; ++first) others.open(first);
-  for (std::size_t i = 0; i < 15; ++i) others.read_up_to(i, length);
-  return others.steps_until_the_end_from(0);
+  other_streams readers(16);
+  for (token first = 1; first < 16; ++first) readers.open(first);
+  for (std::size_t i = 0; i < 15; ++i) readers.read_up_to(i, length);
+  return readers.steps_until_the_end_from(0);
 }
 
 BOOST_AUTO_TEST_SUITE(slow_readers)
 
 BOOST_DATA_TEST_CASE(fifteen_take_no_more_steps_beside_one_that_is_not_read,
                      data::make({0, 1, 7, 16}) * data::make({true, false}), slow_reads, slot_is_wanted) {
-  other_streams all(slot_is_wanted ? 15 : 16);
-  all.open(0);
-  all.read_up_to(0, static_cast<std::size_t>(slow_reads));
-  all.toy.settle(all.context);
-  const auto asleep = all.streams[0].usage().generated_tokens;
+  other_streams readers(slot_is_wanted ? 15 : 16);
+  readers.open(0);
+  readers.read_up_to(0, static_cast<std::size_t>(slow_reads));
+  readers.toy.settle(readers.context);
+  const auto asleep = readers.streams[0].usage().generated_tokens;
   BOOST_TEST(asleep >= slow_reads);
   BOOST_TEST(asleep <= slow_reads + ahead);
-  all.toy.time->advance(10ms);
+  readers.toy.time->advance(10ms);
 
-  for (token first = 1; first < 16; ++first) all.open(first);
-  for (std::size_t i = 1; i < 16; ++i) all.read_up_to(i, length);
-  BOOST_TEST(all.steps_until_the_end_from(1) == steps_without_it());
-  all.toy.settle(all.context);
-  for (token first = 1; first < 16; ++first) all.check(static_cast<std::size_t>(first), first);
-  BOOST_TEST(!all.streams[0].ended());
-  BOOST_TEST(all.streams[0].usage().generated_tokens == asleep);
-  BOOST_TEST(all.toy.running.stats().preempted == (slot_is_wanted ? 1u : 0u));
+  for (token first = 1; first < 16; ++first) readers.open(first);
+  for (std::size_t i = 1; i < 16; ++i) readers.read_up_to(i, length);
+  BOOST_TEST(readers.steps_until_the_end_from(1) == steps_without_it());
+  readers.toy.settle(readers.context);
+  for (token first = 1; first < 16; ++first) readers.check(static_cast<std::size_t>(first), first);
+  BOOST_TEST(!readers.streams[0].ended());
+  BOOST_TEST(readers.streams[0].usage().generated_tokens == asleep);
+  BOOST_TEST(readers.toy.running.stats().preempted == (slot_is_wanted ? 1u : 0u));
 
-  all.read_up_to(0, length);
-  all.toy.settle(all.context);
-  all.check(0, 0);
-  BOOST_TEST(all.toy.running.stats().free_slots == (slot_is_wanted ? 15 : 16));
+  readers.read_up_to(0, length);
+  readers.toy.settle(readers.context);
+  readers.check(0, 0);
+  BOOST_TEST(readers.toy.running.stats().free_slots == (slot_is_wanted ? 15 : 16));
 }
 
 BOOST_AUTO_TEST_CASE(one_that_stops_midway_gives_its_slot_to_the_next_and_the_others_do_not_notice) {
   const auto alone = steps_without_it();
-  other_streams all(16);
-  for (token first = 0; first < 16; ++first) all.open(first);
-  all.read_up_to(0, 6);
-  for (std::size_t i = 1; i < 16; ++i) all.read_up_to(i, length);
-  for (int rounds = 0; rounds < 15; ++rounds) all.round();
-  const auto so_far = all.toy.control->batches.size();
-  all.open(16);
-  all.read_up_to(16, length);
-  all.toy.time->advance(10ms);
-  all.round();
-  all.toy.time->advance(10ms);
-  while (!std::all_of(all.streams.begin() + 1, all.streams.begin() + 16, [](auto& each) { return each.ended(); }))
-    BOOST_REQUIRE(all.round());
-  BOOST_TEST(all.toy.control->batches.size() == alone);
+  other_streams readers(16);
+  for (token first = 0; first < 16; ++first) readers.open(first);
+  readers.read_up_to(0, 6);
+  for (std::size_t i = 1; i < 16; ++i) readers.read_up_to(i, length);
+  for (int rounds = 0; rounds < 15; ++rounds) readers.round();
+  const auto so_far = readers.toy.control->batches.size();
+  readers.open(16);
+  readers.read_up_to(16, length);
+  readers.toy.time->advance(10ms);
+  readers.round();
+  readers.toy.time->advance(10ms);
+  while (!std::all_of(readers.streams.begin() + 1, readers.streams.begin() + 16,
+                      [](auto& stream) { return stream.ended(); }))
+    BOOST_REQUIRE(readers.round());
+  BOOST_TEST(readers.toy.control->batches.size() == alone);
   BOOST_TEST(so_far < alone);
-  BOOST_TEST(all.streams[16].usage().generated_tokens > 0);
-  all.read_up_to(0, length);
-  all.toy.settle(all.context);
-  for (token first = 0; first < 17; ++first) all.check(static_cast<std::size_t>(first), first);
-  BOOST_TEST(all.toy.running.stats().preempted == 1u);
+  BOOST_TEST(readers.streams[16].usage().generated_tokens > 0);
+  readers.read_up_to(0, length);
+  readers.toy.settle(readers.context);
+  for (token first = 0; first < 17; ++first) readers.check(static_cast<std::size_t>(first), first);
+  BOOST_TEST(readers.toy.running.stats().preempted == 1u);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -63,12 +63,12 @@ struct answer {
 std::vector<answer> answers(toy_engine& toy, const std::vector<request>& asked) {
   net::io_context context;
   std::vector<token_stream> streams;
-  std::vector<answer> all(asked.size());
+  std::vector<answer> result(asked.size());
   std::size_t received = 0;
   for (const auto& each : asked) streams.push_back(toy.running.generate(each));
   for (std::size_t i = 0; i < asked.size(); ++i)
     streams[i].async_complete(net::bind_executor(context, [&, i](error_code code, const completion& whole) {
-      all[i] = {ids_of(whole.tokens), code, streams[i].error().message(), streams[i].usage()};
+      result[i] = {ids_of(whole.tokens), code, streams[i].error().message(), streams[i].usage()};
       ++received;
     }));
   for (int i = 0; i < 2000 && received < asked.size(); ++i) {
@@ -78,7 +78,7 @@ std::vector<answer> answers(toy_engine& toy, const std::vector<request>& asked) 
     context.poll();
   }
   BOOST_TEST(received == asked.size());
-  return all;
+  return result;
 }
 
 answer answer_to(toy_engine& toy, const request& asked) { return answers(toy, {asked})[0]; }
@@ -87,24 +87,24 @@ toy_setup speculating(int depth = 1) {
   return {.max_batched_tokens = 24, .max_draft_tokens = 16, .end_tokens = {11, 12}, .depth = depth};
 }
 
-request asked(std::shared_ptr<drafter> by, sampling_params how = {}, token first = 4) {
+request asked(std::shared_ptr<drafter> proposer, sampling_params params = {}, token first = 4) {
   return {.prompt = token_ids{first, 2, 4},
           .max_tokens = 40,
-          .sampling = std::move(how),
-          .speculative = {.drafter = std::move(by), .max_draft_tokens = 5}};
+          .sampling = std::move(params),
+          .speculative = {.drafter = std::move(proposer), .max_draft_tokens = 5}};
 }
 
-std::vector<request> all_kinds(const std::shared_ptr<drafter>& by) {
-  std::vector<request> all;
-  for (const auto& how : std::vector<sampling_params>{
+std::vector<request> all_kinds(const std::shared_ptr<drafter>& proposer) {
+  std::vector<request> requests;
+  for (const auto& params : std::vector<sampling_params>{
            {},
            {.temperature = 1, .seed = 1},
            {.temperature = 40, .repetition_penalty = 1.3, .seed = 2},
            {.temperature = 40, .top_k = 60, .presence_penalty = 2, .frequency_penalty = 90, .seed = 3},
            {.temperature = 4, .top_p = 0.7, .min_tokens = 30, .seed = 4, .logprobs = 2},
            {.repetition_penalty = 3, .processor = [](auto history, auto scores) { scores[history.size() % 97] += 8; }}})
-    all.push_back(asked(by, how, static_cast<token>(all.size())));
-  return all;
+    requests.push_back(asked(proposer, params, static_cast<token>(requests.size())));
+  return requests;
 }
 
 BOOST_DATA_TEST_CASE(no_draft_changes_a_token,
@@ -130,8 +130,8 @@ BOOST_DATA_TEST_CASE(no_draft_changes_a_token,
 
 BOOST_AUTO_TEST_CASE(right_drafts_save_steps_and_are_counted) {
   toy_engine toy(speculating());
-  const auto by = std::make_shared<prophet>();
-  const auto received = answer_to(toy, asked(by));
+  const auto proposer = std::make_shared<prophet>();
+  const auto received = answer_to(toy, asked(proposer));
   const auto stats = toy.running.stats();
   BOOST_TEST((received.tokens == toy_continuation({4, 2, 4}, static_cast<int>(received.tokens.size()))));
   BOOST_TEST(received.usage.draft_tokens > 20);
@@ -144,12 +144,12 @@ BOOST_AUTO_TEST_CASE(right_drafts_save_steps_and_are_counted) {
 
 BOOST_AUTO_TEST_CASE(a_drafter_is_told_what_was_generated) {
   toy_engine toy(speculating());
-  const auto by = std::make_shared<prophet>(3);
-  const auto received = answer_to(toy, asked(by));
-  std::vector<token> all{4, 2, 4};
-  all.insert(all.end(), received.tokens.begin(), received.tokens.end());
-  BOOST_TEST(std::equal(by->last.begin(), by->last.end(), all.begin()));
-  BOOST_TEST(by->told + 3 == static_cast<int>(by->last.size()));
+  const auto proposer = std::make_shared<prophet>(3);
+  const auto received = answer_to(toy, asked(proposer));
+  std::vector<token> history{4, 2, 4};
+  history.insert(history.end(), received.tokens.begin(), received.tokens.end());
+  BOOST_TEST(std::equal(proposer->last.begin(), proposer->last.end(), history.begin()));
+  BOOST_TEST(proposer->told + 3 == static_cast<int>(proposer->last.size()));
 }
 
 BOOST_AUTO_TEST_CASE(a_request_gets_no_more_drafts_than_its_reader_takes_tokens) {
@@ -202,12 +202,12 @@ class counting_drafter final : public drafter {
 
 BOOST_AUTO_TEST_CASE(each_request_has_a_drafter_of_its_own) {
   toy_engine toy(speculating());
-  const auto by = std::make_shared<counting_drafter>();
-  const auto received = answers(toy, {asked(by), asked(by), asked(by)});
+  const auto proposer = std::make_shared<counting_drafter>();
+  const auto received = answers(toy, {asked(proposer), asked(proposer), asked(proposer)});
   for (std::size_t i = 0; i < 2; ++i) {
     BOOST_TEST(!received[i].code);
     BOOST_TEST(received[i].usage.accepted_draft_tokens > 10);
-    BOOST_TEST(by->begun[i]->last.size() == received[i].tokens.size() + 3);
+    BOOST_TEST(proposer->begun[i]->last.size() == received[i].tokens.size() + 3);
   }
   BOOST_TEST(received[2].code == make_error_code(error::invalid_request));
   BOOST_TEST(received[2].message == "no more than two");
@@ -237,15 +237,15 @@ BOOST_AUTO_TEST_CASE(max_draft_tokens_is_at_least_1) {
 using tokens = std::vector<token>;
 
 BOOST_AUTO_TEST_CASE(prompt_lookup_continues_the_latest_of_the_longest_matches) {
-  const auto by = prompt_lookup({.min_ngram = 2, .max_ngram = 3});
-  BOOST_TEST((by->draft(tokens{1, 2, 3, 4, 5, 9, 2, 3}, 3) == (tokens{4, 5, 9})));
-  BOOST_TEST((by->draft(tokens{1, 2, 3, 4, 7, 2, 3, 5, 1, 2, 3}, 2) == (tokens{4, 7})));  // longer beats later
-  BOOST_TEST((by->draft(tokens{2, 3, 4, 2, 3, 5, 8, 2, 3}, 2) == (tokens{5, 8})));
-  BOOST_TEST((by->draft(tokens{6, 1, 2, 1, 2}, 5) == (tokens{1, 2, 1, 2, 1})));
-  BOOST_TEST((by->draft(tokens{5, 5, 5}, 3) == (tokens{5, 5, 5})));
-  BOOST_TEST(by->draft(tokens{1, 2, 3}, 3).empty());
-  BOOST_TEST(by->draft(tokens{3, 2, 3}, 3).empty());
-  BOOST_TEST(by->draft(tokens{}, 3).empty());
+  const auto proposer = prompt_lookup({.min_ngram = 2, .max_ngram = 3});
+  BOOST_TEST((proposer->draft(tokens{1, 2, 3, 4, 5, 9, 2, 3}, 3) == (tokens{4, 5, 9})));
+  BOOST_TEST((proposer->draft(tokens{1, 2, 3, 4, 7, 2, 3, 5, 1, 2, 3}, 2) == (tokens{4, 7})));  // longer beats later
+  BOOST_TEST((proposer->draft(tokens{2, 3, 4, 2, 3, 5, 8, 2, 3}, 2) == (tokens{5, 8})));
+  BOOST_TEST((proposer->draft(tokens{6, 1, 2, 1, 2}, 5) == (tokens{1, 2, 1, 2, 1})));
+  BOOST_TEST((proposer->draft(tokens{5, 5, 5}, 3) == (tokens{5, 5, 5})));
+  BOOST_TEST(proposer->draft(tokens{1, 2, 3}, 3).empty());
+  BOOST_TEST(proposer->draft(tokens{3, 2, 3}, 3).empty());
+  BOOST_TEST(proposer->draft(tokens{}, 3).empty());
   BOOST_TEST((prompt_lookup({.min_ngram = 1})->draft(tokens{3, 2, 3}, 1) == tokens{2}));
 }
 
@@ -260,9 +260,9 @@ tokens looked_up(std::span<const token> history, std::size_t least, std::size_t 
   }
   tokens drafts;
   if (found == history.size()) return drafts;
-  tokens all(history.begin(), history.end());
+  tokens text(history.begin(), history.end());
   for (int i = 0; i < most; ++i)
-    drafts.push_back(all[found + static_cast<std::size_t>(i)]), all.push_back(drafts.back());
+    drafts.push_back(text[found + static_cast<std::size_t>(i)]), text.push_back(drafts.back());
   return drafts;
 }
 
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(prompt_lookup_follows_a_history_that_grows) {
   for (const auto& [least, longest] : std::vector<std::pair<int, int>>{{1, 1}, {1, 3}, {2, 4}, {3, 9}, {2, 2}})
     for (const unsigned different : {2U, 5U, 40U, 100'000U}) {
       const auto shared = prompt_lookup({.min_ngram = least, .max_ngram = longest});
-      const auto by = shared->begin({});
+      const auto proposer = shared->begin({});
       tokens history;
       while (history.size() < 700) {
         for (auto grown = 1 + random() % 9; grown > 0; --grown)
@@ -279,10 +279,10 @@ BOOST_AUTO_TEST_CASE(prompt_lookup_follows_a_history_that_grows) {
         if (random() % 4 == 0 && history.size() > 20)
           for (auto i = random() % (history.size() - 9), end = i + 9; i < end; ++i) history.push_back(history[i]);
         const auto expected = looked_up(history, static_cast<std::size_t>(least), static_cast<std::size_t>(longest), 6);
-        BOOST_REQUIRE(by->draft(history, 6) == expected);
+        BOOST_REQUIRE(proposer->draft(history, 6) == expected);
         BOOST_REQUIRE(shared->draft(history, 6) == expected);
       }
-      BOOST_TEST((by->draft(tokens{1, 1, 1}, 2) == tokens(least <= 2 ? 2 : 0, 1)));  // a new history
+      BOOST_TEST((proposer->draft(tokens{1, 1, 1}, 2) == tokens(least <= 2 ? 2 : 0, 1)));  // a new history
     }
 }
 
@@ -291,50 +291,50 @@ BOOST_AUTO_TEST_CASE(prompt_lookup_refuses_what_makes_no_sense) {
   BOOST_CHECK_THROW(prompt_lookup({.min_ngram = 3, .max_ngram = 2}), std::invalid_argument);
 }
 
-void learn(drafter& by, const tokens& prompt, const tokens& answer) {
+void learn(drafter& tree, const tokens& prompt, const tokens& answer) {
   auto history = prompt;
   history.insert(history.end(), answer.begin(), answer.end());
-  by.accept(history, static_cast<int>(answer.size()));
+  tree.accept(history, static_cast<int>(answer.size()));
 }
 
 BOOST_AUTO_TEST_CASE(a_suffix_tree_drafts_what_other_requests_were_answered) {
-  const auto by = suffix_tree({.bytes = 1 << 16});
-  learn(*by, {1, 2, 3}, {10, 11, 12, 13, 14, 15, 16});
-  BOOST_TEST((by->draft(tokens{7, 10, 11, 12}, 3) == tokens{13, 14, 15}));
-  BOOST_TEST((by->draft(tokens{7, 12, 13, 14}, 9) == tokens{15, 16}));
-  BOOST_TEST((by->draft(tokens{1, 2, 3}, 2) == tokens{10, 11}));
-  BOOST_TEST(by->draft(tokens{7, 11, 12}, 3).empty());  // too little came before
-  BOOST_TEST(by->draft(tokens{10, 11, 13}, 3).empty());
-  BOOST_TEST(by->draft(tokens{}, 3).empty());
+  const auto proposer = suffix_tree({.bytes = 1 << 16});
+  learn(*proposer, {1, 2, 3}, {10, 11, 12, 13, 14, 15, 16});
+  BOOST_TEST((proposer->draft(tokens{7, 10, 11, 12}, 3) == tokens{13, 14, 15}));
+  BOOST_TEST((proposer->draft(tokens{7, 12, 13, 14}, 9) == tokens{15, 16}));
+  BOOST_TEST((proposer->draft(tokens{1, 2, 3}, 2) == tokens{10, 11}));
+  BOOST_TEST(proposer->draft(tokens{7, 11, 12}, 3).empty());  // too little came before
+  BOOST_TEST(proposer->draft(tokens{10, 11, 13}, 3).empty());
+  BOOST_TEST(proposer->draft(tokens{}, 3).empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_suffix_tree_drafts_what_mostly_followed) {
-  const auto by = suffix_tree({.bytes = 1 << 16});
-  for (const token next : {20, 21, 21, 21, 21, 22, 21}) learn(*by, {1, 2, 3}, {next});
-  BOOST_TEST((by->draft(tokens{1, 2, 3}, 1) == tokens{21}));
-  learn(*by, {5, 1, 2, 3}, {30});
-  learn(*by, {5, 1, 2, 3}, {30});
-  BOOST_TEST((by->draft(tokens{5, 1, 2, 3}, 1) == tokens{30}));  // the longer context decides
-  BOOST_TEST((by->draft(tokens{6, 1, 2, 3}, 1) == tokens{21}));
+  const auto proposer = suffix_tree({.bytes = 1 << 16});
+  for (const token next : {20, 21, 21, 21, 21, 22, 21}) learn(*proposer, {1, 2, 3}, {next});
+  BOOST_TEST((proposer->draft(tokens{1, 2, 3}, 1) == tokens{21}));
+  learn(*proposer, {5, 1, 2, 3}, {30});
+  learn(*proposer, {5, 1, 2, 3}, {30});
+  BOOST_TEST((proposer->draft(tokens{5, 1, 2, 3}, 1) == tokens{30}));  // the longer context decides
+  BOOST_TEST((proposer->draft(tokens{6, 1, 2, 3}, 1) == tokens{21}));
 }
 
 BOOST_AUTO_TEST_CASE(a_suffix_tree_looks_into_the_prompt_for_what_it_has_not_learned) {
-  const auto by = suffix_tree({.bytes = 1 << 16});
-  BOOST_TEST((by->draft(tokens{1, 2, 3, 4, 5, 2, 3}, 2) == tokens{4, 5}));
+  const auto proposer = suffix_tree({.bytes = 1 << 16});
+  BOOST_TEST((proposer->draft(tokens{1, 2, 3, 4, 5, 2, 3}, 2) == tokens{4, 5}));
 }
 
 BOOST_AUTO_TEST_CASE(a_suffix_tree_forgets_what_it_learned_first) {
-  const auto by = suffix_tree({.bytes = 1 << 16});
+  const auto proposer = suffix_tree({.bytes = 1 << 16});
   const auto text = [](token first, int count) {
-    tokens made;
-    for (int i = 0; i < count; ++i) made.push_back(first + i);
-    return made;
+    tokens result;
+    for (int i = 0; i < count; ++i) result.push_back(first + i);
+    return result;
   };
-  learn(*by, {}, text(0, 50));
-  BOOST_TEST((by->draft(text(10, 3), 2) == tokens{13, 14}));
-  learn(*by, {}, text(1000, 20'000));
-  BOOST_TEST(by->draft(text(10, 3), 2).empty());
-  BOOST_TEST((by->draft(text(20'900, 3), 2) == tokens{20'903, 20'904}));
+  learn(*proposer, {}, text(0, 50));
+  BOOST_TEST((proposer->draft(text(10, 3), 2) == tokens{13, 14}));
+  learn(*proposer, {}, text(1000, 20'000));
+  BOOST_TEST(proposer->draft(text(10, 3), 2).empty());
+  BOOST_TEST((proposer->draft(text(20'900, 3), 2) == tokens{20'903, 20'904}));
 }
 
 BOOST_AUTO_TEST_CASE(suffix_tree_refuses_what_makes_no_sense) {
@@ -345,10 +345,10 @@ BOOST_AUTO_TEST_CASE(suffix_tree_refuses_what_makes_no_sense) {
 
 BOOST_AUTO_TEST_CASE(streams_that_share_a_suffix_tree_keep_their_tokens_and_need_fewer_steps) {
   toy_engine toy(speculating());
-  const auto by = suffix_tree({.bytes = 1 << 16});
-  const auto first = answer_to(toy, asked(by));
+  const auto proposer = suffix_tree({.bytes = 1 << 16});
+  const auto first = answer_to(toy, asked(proposer));
   const auto steps = toy.running.stats().steps;
-  const auto again = answer_to(toy, asked(by));
+  const auto again = answer_to(toy, asked(proposer));
   BOOST_TEST((again.tokens == first.tokens));
   BOOST_TEST(again.usage.accepted_draft_tokens > 15);
   BOOST_TEST(toy.running.stats().steps - steps < steps / 2);

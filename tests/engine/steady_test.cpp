@@ -46,8 +46,8 @@ engine mute_engine(bool prefix_caching, std::shared_ptr<const text::tokenizer> t
   return engine(std::move(parts), std::move(options));
 }
 
-net::awaitable<void> read(token_stream from, std::shared_ptr<int> tokens) {
-  while (const auto piece = co_await from.async_next()) *tokens += static_cast<int>(piece->tokens.size());
+net::awaitable<void> read(token_stream stream, std::shared_ptr<int> tokens) {
+  while (const auto piece = co_await stream.async_next()) *tokens += static_cast<int>(piece->tokens.size());
 }
 
 /// The engine and its readers, all driven within one call of poll().
@@ -72,10 +72,10 @@ class scene {
  private:
   net::awaitable<void> go() {
     for (int i = 0; i < warm; ++i) co_await step();
-    const long before = failing_memory::allocations();
+    const long previous = failing_memory::allocations();
     const auto rows = running_.stats().rows;
     for (int i = 0; i < steady; ++i) co_await step();
-    taken = failing_memory::allocations() - before;
+    taken = failing_memory::allocations() - previous;
     BOOST_TEST(running_.stats().rows - rows == steady * readers);
   }
 
@@ -89,8 +89,8 @@ class scene {
   std::vector<std::shared_ptr<int>> read_;  // tokens
 };
 
-request asked_with(int index, sampling_params how) {
-  return {.prompt = token_ids{1 + index, 2}, .max_tokens = 1000, .sampling = std::move(how), .ignore_eos = true};
+request asked_with(int index, sampling_params params) {
+  return {.prompt = token_ids{1 + index, 2}, .max_tokens = 1000, .sampling = std::move(params), .ignore_eos = true};
 }
 
 request asked(int index) { return asked_with(index, {}); }
@@ -112,18 +112,18 @@ BOOST_AUTO_TEST_CASE(nor_do_those_that_are_read_token_by_token) {
   auto running = mute_engine(true);
   scene steps(running);
   steps.run(steps.context.get_executor(), [](int index) {
-    auto one = asked(index);
-    one.max_buffered_tokens = 0;
-    return one;
+    auto wanted = asked(index);
+    wanted.max_buffered_tokens = 0;
+    return wanted;
   });
   BOOST_TEST(steps.taken == 0);
 }
 
 BOOST_AUTO_TEST_CASE(nor_do_those_that_sample_at_random) {
   auto running = mute_engine(true);
-  const auto how = sampling_params{.temperature = 0.8, .top_p = 0.9, .seed = 1};
+  const auto params = sampling_params{.temperature = 0.8, .top_p = 0.9, .seed = 1};
   scene steps(running);
-  steps.run(steps.context.get_executor(), [&](int index) { return asked_with(index, how); });
+  steps.run(steps.context.get_executor(), [&](int index) { return asked_with(index, params); });
   BOOST_TEST(steps.taken == 0);
 }
 

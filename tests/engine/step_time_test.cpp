@@ -15,9 +15,9 @@ using namespace std::chrono_literals;
 
 /// A device that takes 1 ms for a step, and 0.1 ms for each token of it.
 clock::duration time_of(const scheduler::step& plan) {
-  clock::duration all = 1ms;
-  for (const auto& row : plan.rows) all += row.count * 100us;
-  return all;
+  clock::duration total = 1ms;
+  for (const auto& row : plan.rows) total += row.count * 100us;
+  return total;
 }
 
 /// The steps of two streams, beside which a prompt of 600 tokens is read.
@@ -25,7 +25,7 @@ std::vector<step_event> steps_of(std::chrono::nanoseconds target) {
   const auto received = std::make_shared<recorder>();
   toy_engine toy({.max_sequence_length = 1000, .max_batched_tokens = 64, .target_step_latency = target},
                  {.external_stepping = true, .events = received});
-  toy.control->before = [&](const scheduler::step& plan) { toy.time->advance(time_of(plan)); };
+  toy.control->on_step = [&](const scheduler::step& plan) { toy.time->advance(time_of(plan)); };
   const auto ask = [&](int length) {
     return toy.running.generate(
         {.prompt = token_ids(static_cast<std::size_t>(length), 5), .max_tokens = 300, .max_buffered_tokens = 300});

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(events_are_progress_before_the_pieces_and_an_end_after_them
   check_all_said(reader);
   BOOST_TEST(reader.finished.size() == 2u);
   for (std::size_t i = 0; i < 2; ++i) {
-    const auto is_its = [&](const auto& each) { return each.first == i; };
+    const auto is_its = [&](const auto& entry) { return entry.first == i; };
     BOOST_REQUIRE(std::ranges::any_of(reader.progress, is_its));
     const auto last = std::ranges::find_if(reader.progress.rbegin(), reader.progress.rend(), is_its);
     BOOST_TEST(last->second == std::ssize(prompt));
@@ -167,16 +167,16 @@ BOOST_AUTO_TEST_CASE(one_operation_may_be_pending_on_it_and_its_streams) {
   group_reader reader(context, group);
   reader.pauses = true;
   reader.read();
-  std::vector<error_code> others;
+  std::vector<error_code> codes;
   const auto note = [&] {
-    return net::bind_executor(context, [&](error_code code, const auto&) { others.push_back(code); });
+    return net::bind_executor(context, [&](error_code code, const auto&) { codes.push_back(code); });
   };
   group.async_next(note());
   group[0].async_next(note());
   group[1].async_complete(note());
   context.poll();
-  BOOST_TEST(others.size() == 3u);
-  for (const auto& each : others) BOOST_CHECK(each == error::operation_in_progress);
+  BOOST_TEST(codes.size() == 3u);
+  for (const auto& each : codes) BOOST_CHECK(each == error::operation_in_progress);
   toy.settle(context);
   BOOST_TEST(reader.results == 1);
 }
@@ -187,7 +187,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_is_read_by_itself_keeps_its_pieces) {
   auto group = toy.running.generate_n(asked(2), 2);
   std::vector<token> whole;
   group[1].async_complete(
-      net::bind_executor(context, [&](error_code, const completion& all) { whole = ids_of(all.tokens); }));
+      net::bind_executor(context, [&](error_code, const completion& answer) { whole = ids_of(answer.tokens); }));
   group_reader reader(context, group);
   reader.read();
   toy.settle(context);

@@ -14,9 +14,9 @@ namespace {
 using namespace std::chrono_literals;
 namespace data = boost::unit_test::data;
 
-net::awaitable<void> read_all(token_stream& stream, std::vector<token>& into) {
+net::awaitable<void> read_all(token_stream& stream, std::vector<token>& tokens) {
   while (auto piece = co_await stream.async_next())
-    for (const auto& each : piece->tokens) into.push_back(each.id);
+    for (const auto& each : piece->tokens) tokens.push_back(each.id);
 }
 
 BOOST_AUTO_TEST_SUITE(streams)
@@ -103,13 +103,13 @@ BOOST_AUTO_TEST_CASE(a_long_prompt_does_not_hold_up_running_streams) {
   for (int i = 0; i < 5; ++i) toy.running.poll_one(), context.restart(), context.poll();
   auto late = toy.running.generate({.prompt = token_ids(400, 7), .max_tokens = 4});
   net::co_spawn(context, read_all(late, read_late), net::detached);
-  int before = running.usage().generated_tokens;
+  int previous_tokens = running.usage().generated_tokens;
   while (!late.ended() && !running.ended()) {
     toy.running.poll_one();
     context.restart();
     context.poll();
-    BOOST_TEST(running.usage().generated_tokens == before + 1);
-    before = running.usage().generated_tokens;
+    BOOST_TEST(running.usage().generated_tokens == previous_tokens + 1);
+    previous_tokens = running.usage().generated_tokens;
   }
   toy.settle(context);
   BOOST_TEST(read_late == toy_continuation(std::vector<token>(400, 7), 4), boost::test_tools::per_element());

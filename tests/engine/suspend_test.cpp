@@ -18,8 +18,8 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-engine_options one_slot(const kept_engine& of, bool kept) {
-  auto options = of.options();
+engine_options one_slot(const kept_engine& base, bool kept) {
+  auto options = base.options();
   options.batching.slots = 1;
   if (!kept) options.swap.bytes = 0;
   return options;
@@ -176,9 +176,9 @@ BOOST_AUTO_TEST_CASE(a_sink_gets_swap_outs_and_swap_ins) {
   for (std::size_t i = 0; i < p.sink->events.size(); ++i) {
     const auto& event = p.sink->events[i];
     using kind = sequence_event::kind;
-    const bool moved = event.what == kind::preempted || event.what == kind::resumed || event.tokens > 0;
-    if (moved && event.what != kind::accepted && event.what != kind::prefilled)
-      moves.push_back(std::string(to_string(event.what)) + " " + std::to_string(event.tokens) + event.error.message());
+    const bool moved = event.type == kind::preempted || event.type == kind::resumed || event.tokens > 0;
+    if (moved && event.type != kind::accepted && event.type != kind::prefilled)
+      moves.push_back(std::string(to_string(event.type)) + " " + std::to_string(event.tokens) + event.error.message());
   }
   const std::vector<std::string> expected{"preempted 0", "swapping_out 10", "swapped_out 10",
                                           "resumed 0",   "swapping_in 10",  "swapped_in 10",
@@ -243,7 +243,7 @@ BOOST_AUTO_TEST_CASE(what_forks_share_stays_in_its_slot) {
   const auto model = golden_model("llama_default");
   auto options = tiny_engine(*model);
   engine running(model, options);
-  std::vector<token> answer, others;
+  std::vector<token> answer, child_tokens;
   const auto asked = some_tokens(*model, 70, 3);
   drive(running, [&]() -> net::awaitable<void> {
     auto parent = running.open();
@@ -254,10 +254,10 @@ BOOST_AUTO_TEST_CASE(what_forks_share_stays_in_its_slot) {
     co_await child.async_suspend();
     co_await child.async_forward({2});
     for (int i = 0; i < 3; ++i) answer.push_back((co_await parent.async_decode()).id);
-    for (int i = 0; i < 3; ++i) others.push_back((co_await child.async_decode()).id);
+    for (int i = 0; i < 3; ++i) child_tokens.push_back((co_await child.async_decode()).id);
   });
   BOOST_TEST(answer == loop_by_hand(*model, options, asked, 3), boost::test_tools::per_element());
-  BOOST_TEST(others == loop_by_hand(*model, options, joined(asked, {1, 2}), 3), boost::test_tools::per_element());
+  BOOST_TEST(child_tokens == loop_by_hand(*model, options, joined(asked, {1, 2}), 3), boost::test_tools::per_element());
 }
 
 }  // namespace cogen::test

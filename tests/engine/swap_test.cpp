@@ -15,10 +15,10 @@ namespace data = boost::unit_test::data;
 /// What becomes of the caches of those that are preempted.
 enum class fate { kept, kept_by_a_thread, on_a_file, on_a_file_by_a_thread, dropped, lost_now_and_then };
 
-std::ostream& operator<<(std::ostream& out, fate of) {
+std::ostream& operator<<(std::ostream& out, fate outcome) {
   constexpr const char* names[] = {"kept",    "kept by a thread", "on a file", "on a file by a thread",
                                    "dropped", "lost now and then"};
-  return out << names[static_cast<int>(of)];
+  return out << names[static_cast<int>(outcome)];
 }
 
 /// Every third job does half of its work and fails.
@@ -37,8 +37,8 @@ class unreliable_transfer final : public cache::transfer {
   int jobs_ = 0;
 };
 
-engine_options two_slots(const kept_engine& of, fate preempted) {
-  auto options = of.options();
+engine_options two_slots(const kept_engine& base, fate preempted) {
+  auto options = base.options();
   options.batching.slots = 2;
   options.policies.idle_timeout = std::chrono::milliseconds(0);
   options.external_stepping = preempted != fate::kept_by_a_thread && preempted != fate::on_a_file_by_a_thread;
@@ -51,14 +51,14 @@ engine_options two_slots(const kept_engine& of, fate preempted) {
 
 /// By turns, some tokens are said to each sequence, and it says three.
 net::awaitable<void> converse(engine& running, const model& model, std::vector<std::vector<token>>& held) {
-  std::vector<sequence> all;
-  for (std::size_t i = 0; i < held.size(); ++i) all.push_back(open(running, model));
+  std::vector<sequence> sequences;
+  for (std::size_t i = 0; i < held.size(); ++i) sequences.push_back(open(running, model));
   for (unsigned turn = 0; turn < 3; ++turn) {
     for (unsigned i = 0; i < held.size(); ++i) {
       auto said = some_tokens(model, 6 + static_cast<int>(i), 100 * i + turn);
       held[i].insert(held[i].end(), said.begin(), said.end());
       for (int count = 0; count < 3; ++count) {
-        held[i].push_back((co_await all[i].async_decode(said)).id);
+        held[i].push_back((co_await sequences[i].async_decode(said)).id);
         said.clear();
       }
     }
@@ -80,12 +80,12 @@ std::vector<std::vector<token>> conversations(engine& running, const model& mode
   return held;
 }
 
-void check_alone(const model& model, const engine_options& options, const std::vector<token>& all, unsigned number) {
+void check_alone(const model& model, const engine_options& options, const std::vector<token>& tokens, unsigned number) {
   const std::size_t said = 6 + number;
-  BOOST_TEST_REQUIRE(all.size() == 3 * (said + 3));
-  for (std::size_t end = said; end < all.size(); end += said + 3) {
-    const auto begin = all.begin() + static_cast<std::ptrdiff_t>(end);
-    const auto expected = loop_by_hand(model, options, {all.begin(), begin}, 3);
+  BOOST_TEST_REQUIRE(tokens.size() == 3 * (said + 3));
+  for (std::size_t end = said; end < tokens.size(); end += said + 3) {
+    const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(end);
+    const auto expected = loop_by_hand(model, options, {tokens.begin(), begin}, 3);
     BOOST_TEST(std::equal(expected.begin(), expected.end(), begin), "conversation " << number << ", token " << end);
   }
 }
@@ -108,7 +108,7 @@ BOOST_DATA_TEST_CASE(many_conversations_take_turns_at_few_slots,
   if (options.external_stepping) BOOST_TEST(stats.free_slots == options.batching.slots);
   if (preempted == fate::dropped || preempted == fate::lost_now_and_then) return;
   const auto run_once = std::accumulate(held.begin(), held.end(), std::size_t{0},
-                                        [](std::size_t sum, const auto& all) { return sum + all.size() - 1; });
+                                        [](std::size_t sum, const auto& tokens) { return sum + tokens.size() - 1; });
   BOOST_TEST(stats.tokens == run_once);
 }
 

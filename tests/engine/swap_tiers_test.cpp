@@ -46,7 +46,7 @@ struct two_preempted {
   void suspend() {
     drive(*running, [&]() -> net::awaitable<void> {
       for (int i = 0; i < 2; ++i) {
-        auto& seq = all.emplace_back(running->open());
+        auto& seq = sequences.emplace_back(running->open());
         co_await seq.async_forward(prompt(i));
         co_await seq.async_suspend();
       }
@@ -65,8 +65,8 @@ struct two_preempted {
       std::vector<token> answer;
       drive(*running, [&]() -> net::awaitable<void> {
         for (int count = 0; count < 3; ++count)
-          answer.push_back((co_await all[static_cast<std::size_t>(i)].async_decode()).id);
-        co_await all[static_cast<std::size_t>(i)].async_suspend();
+          answer.push_back((co_await sequences[static_cast<std::size_t>(i)].async_decode()).id);
+        co_await sequences[static_cast<std::size_t>(i)].async_suspend();
       });
       BOOST_TEST(answer == loop_by_hand(*model, options, prompt(i), 3), boost::test_tools::per_element());
     }
@@ -77,7 +77,7 @@ struct two_preempted {
   engine_options options = tiny_engine(*model);
   std::string log;
   std::optional<engine> running;
-  std::vector<sequence> all;
+  std::vector<sequence> sequences;
   std::uint64_t run_before = 0;
 };
 
@@ -105,7 +105,8 @@ BOOST_AUTO_TEST_CASE(the_checksum_does_not_depend_on_the_pieces) {
   const auto whole = load::checksum_of(bytes_of(text));
   for (const std::size_t piece : {1, 3, 31, 32, 33, 100}) {
     load::checksum sum;
-    for (std::size_t at = 0; at < text.size(); at += piece) sum.add(std::string_view(text).substr(at, piece));
+    for (std::size_t offset = 0; offset < text.size(); offset += piece)
+      sum.add(std::string_view(text).substr(offset, piece));
     BOOST_TEST(sum.value() == whole);
   }
 }
@@ -143,10 +144,11 @@ BOOST_AUTO_TEST_CASE(a_directory_that_is_not_there_is_named) {
 }
 
 BOOST_DATA_TEST_CASE(what_has_no_room_in_memory_goes_to_the_file_and_both_come_back, data::make(devices), device) {
-  const auto one = snapshot_bytes(device);
-  BOOST_TEST(one > 0);
-  for (const auto& [in_memory, in_file] :
-       {std::pair{std::int64_t{0}, 2 * one}, {one, one}, {2 * one, std::int64_t{0}}}) {
+  const auto snapshot_size = snapshot_bytes(device);
+  BOOST_TEST(snapshot_size > 0);
+  for (const auto& [in_memory, in_file] : {std::pair{std::int64_t{0}, 2 * snapshot_size},
+                                           {snapshot_size, snapshot_size},
+                                           {2 * snapshot_size, std::int64_t{0}}}) {
     two_preempted p(device, in_memory, 1 << 30);
     p.suspend();
     BOOST_TEST(bytes_on(nameless_files().at(0)) == in_file);
@@ -187,22 +189,22 @@ BOOST_DATA_TEST_CASE(what_cannot_be_written_is_run_again, data::make(devices), d
   two_preempted p(device, 0);
   p.start();
   {
-    const auto before = std::signal(SIGXFSZ, SIG_IGN);
+    const auto previous = std::signal(SIGXFSZ, SIG_IGN);
     rlimit limit{};
     ::getrlimit(RLIMIT_FSIZE, &limit);
     const rlimit lower{1000, limit.rlim_max};
     ::setrlimit(RLIMIT_FSIZE, &lower);
     p.suspend();
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    std::signal(SIGXFSZ, before);
+    std::signal(SIGXFSZ, previous);
   }
   p.check();
   BOOST_TEST(p.log.find("what is swapped out cannot be written") != std::string::npos, p.log);
 }
 
 BOOST_DATA_TEST_CASE(what_has_no_gap_in_the_file_is_run_again, data::make(devices), device) {
-  const auto one = snapshot_bytes(device);
-  two_preempted p(device, one / 2, 2 * one - 1);
+  const auto snapshot_size = snapshot_bytes(device);
+  two_preempted p(device, snapshot_size / 2, 2 * snapshot_size - 1);
   p.suspend();
   p.check();
   BOOST_TEST(p.log.find("has no gap for it") != std::string::npos, p.log);

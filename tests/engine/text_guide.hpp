@@ -17,13 +17,13 @@ namespace cogen::test {
 /// Each so manieth call of a text_guide within a step takes too long for that; 0: none does.
 inline int postponed_call = 0;
 
-/// Allows one of some texts of tokens. `before`, if there is one, is called first by every member, with its name.
+/// Allows one of some texts of tokens. `watch`, if there is one, is called first by every member, with its name.
 class text_guide final : public guide {
  public:
   using watcher = std::function<void(std::string_view member)>;
 
-  explicit text_guide(std::vector<std::vector<token>> texts, watcher before = {})
-      : texts_(std::move(texts)), before_(std::move(before)) {}
+  explicit text_guide(std::vector<std::vector<token>> texts, watcher watch = {})
+      : texts_(std::move(texts)), watch_(std::move(watch)) {}
 
   bool allow(std::span<std::uint64_t> tokens) override {
     call("allow");
@@ -65,11 +65,11 @@ class text_guide final : public guide {
   std::vector<token> forced() override {
     call("forced");
     std::vector<token> next;
-    for (auto at = held_;; at.push_back(next.back())) {
+    for (auto prefix = held_;; prefix.push_back(next.back())) {
       std::vector<token> following;
       for (const auto& text : texts_)
-        if (text.size() >= at.size() && std::equal(at.begin(), at.end(), text.begin()))
-          following.push_back(text.size() > at.size() ? text[at.size()] : -1);
+        if (text.size() >= prefix.size() && std::equal(prefix.begin(), prefix.end(), text.begin()))
+          following.push_back(text.size() > prefix.size() ? text[prefix.size()] : -1);
       const bool is_one = !following.empty() && std::ranges::count(following, following[0]) == std::ssize(following);
       if (!is_one || following[0] < 0) return next;
       next.push_back(following[0]);
@@ -79,7 +79,7 @@ class text_guide final : public guide {
  private:
   void call(std::string_view member) const {
     if (postponed_call > 0 && grammar::brief_work::left() && ++calls_ % postponed_call == 0) throw guide_postponed();
-    if (before_) before_(member);
+    if (watch_) watch_(member);
   }
 
   bool begins_with_held(const std::vector<token>& text) const {
@@ -87,13 +87,13 @@ class text_guide final : public guide {
   }
 
   std::vector<std::vector<token>> texts_;
-  watcher before_;
+  watcher watch_;
   mutable int calls_ = 0;  // within steps
   std::vector<token> held_;
 };
 
-inline std::shared_ptr<const guide> only(std::vector<std::vector<token>> texts, text_guide::watcher before = {}) {
-  return std::make_shared<const text_guide>(std::move(texts), std::move(before));
+inline std::shared_ptr<const guide> only(std::vector<std::vector<token>> texts, text_guide::watcher watch = {}) {
+  return std::make_shared<const text_guide>(std::move(texts), std::move(watch));
 }
 
 }  // namespace cogen::test

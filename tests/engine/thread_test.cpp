@@ -221,10 +221,10 @@ void nudge(engine& running) {
 }
 
 /// Waits on this thread until the stream has ended and been read.
-completion read_to_end(token_stream& from) {
+completion read_to_end(token_stream& stream) {
   net::io_context context;
   completion read;
-  from.async_complete(net::bind_executor(context, [&](error_code, completion all) { read = std::move(all); }));
+  stream.async_complete(net::bind_executor(context, [&](error_code, completion answer) { read = std::move(answer); }));
   context.run();
   return read;
 }
@@ -259,7 +259,7 @@ BOOST_AUTO_TEST_CASE(limits_of_time_pass_while_a_prompt_is_still_tokenized) {
     nudge(toy.running);
     BOOST_CHECK(read_to_end(over).reason == finish_reason::deadline_exceeded);
     BOOST_TEST(toy.running.stats().queued == 1);
-    for (auto* each : {&late, &over, &stopped, &waited}) left.push_back(std::move(*each));
+    for (auto* stream : {&late, &over, &stopped, &waited}) left.push_back(std::move(*stream));
   }
   // Now it is, and refused, since the engine has no tokenizer.
   read_to_end(left.back());

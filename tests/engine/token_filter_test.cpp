@@ -35,20 +35,20 @@ struct outcome {
   std::string error;
 };
 
-outcome read(toy_engine& toy, request what) {
+outcome read(toy_engine& toy, request wanted) {
   net::io_context context;
-  auto stream = toy.running.generate(std::move(what));
-  outcome all;
+  auto stream = toy.running.generate(std::move(wanted));
+  outcome result;
   stream.async_complete(
-      net::bind_executor(context, [&](error_code, const completion& whole) { all.tokens = ids_of(whole.tokens); }));
+      net::bind_executor(context, [&](error_code, const completion& whole) { result.tokens = ids_of(whole.tokens); }));
   toy.settle(context);
-  all.error = stream.error().message();
-  return all;
+  result.error = stream.error().message();
+  return result;
 }
 
-outcome read(request what) {
+outcome read(request wanted) {
   toy_engine toy;
-  return read(toy, std::move(what));
+  return read(toy, std::move(wanted));
 }
 
 /// What each row's logits become, all of which were 0.
@@ -79,9 +79,9 @@ BOOST_AUTO_TEST_CASE(only_allowed_tokens_are_generated_at_any_temperature) {
 }
 
 BOOST_AUTO_TEST_CASE(a_processor_cannot_allow_others) {
-  auto what = asked({7, 11});
-  what.sampling.processor = [](std::span<const token>, std::span<float> logits) { logits[60] = 1000; };
-  for (const token each : read(std::move(what)).tokens) BOOST_TEST((each == 7 || each == 11));
+  auto wanted = asked({7, 11});
+  wanted.sampling.processor = [](std::span<const token>, std::span<float> logits) { logits[60] = 1000; };
+  for (const token each : read(std::move(wanted)).tokens) BOOST_TEST((each == 7 || each == 11));
 }
 
 BOOST_AUTO_TEST_CASE(a_text_of_one_token_is_forbidden_always_and_of_more_after_the_others) {
@@ -89,8 +89,8 @@ BOOST_AUTO_TEST_CASE(a_text_of_one_token_is_forbidden_always_and_of_more_after_t
   const int size = static_cast<int>(tokens.size());
   const auto id = [&](std::string_view text) { return tokens.encode(text).front(); };
   BOOST_TEST_REQUIRE(tokens.encode("abc").size() == 1u);
-  const auto one = filter_of(tokens, {"abc"});
-  BOOST_TEST((forbidden(one, {}, size) == std::set{id("abc")}));
+  const auto filter = filter_of(tokens, {"abc"});
+  BOOST_TEST((forbidden(filter, {}, size) == std::set{id("abc")}));
   const auto two = filter_of(tokens, {"abcz"});
   BOOST_TEST(forbidden(two, {}, size).empty());
   BOOST_TEST(forbidden(two, {id("z")}, size).empty());
@@ -107,25 +107,25 @@ BOOST_AUTO_TEST_CASE(a_text_is_forbidden_with_a_space_in_front_too) {
 
 BOOST_AUTO_TEST_CASE(what_is_too_much_is_refused_with_thing_value_and_limit) {
   const auto why = [](auto change) {
-    auto what = asked();
-    change(what);
-    return read(std::move(what)).error;
+    auto wanted = asked();
+    change(wanted);
+    return read(std::move(wanted)).error;
   };
-  BOOST_TEST(why([](request& what) { what.allowed_token_ids = {97}; }) ==
+  BOOST_TEST(why([](request& wanted) { wanted.allowed_token_ids = {97}; }) ==
              "allowed_token_ids has token 97; the vocabulary ends at 96");
-  BOOST_TEST(why([](request& what) { what.allowed_token_ids = token_ids(98, 1); }) ==
+  BOOST_TEST(why([](request& wanted) { wanted.allowed_token_ids = token_ids(98, 1); }) ==
              "allowed_token_ids has 98 tokens; the vocabulary has 97");
-  BOOST_TEST(why([](request& what) { what.bad_words = {"a", ""}; }) == "bad_words[1] is empty");
-  BOOST_TEST(why([](request& what) { what.bad_words.assign(1025, "a"); }) ==
+  BOOST_TEST(why([](request& wanted) { wanted.bad_words = {"a", ""}; }) == "bad_words[1] is empty");
+  BOOST_TEST(why([](request& wanted) { wanted.bad_words.assign(1025, "a"); }) ==
              "bad_words has 1025 texts; it may have 1024");
-  BOOST_TEST(why([](request& what) { what.bad_words.assign(1, std::string(16385, 'a')); }) ==
+  BOOST_TEST(why([](request& wanted) { wanted.bad_words.assign(1, std::string(16385, 'a')); }) ==
              "bad_words has 16385 bytes; it may have 16384");
-  BOOST_TEST(why([](request& what) { what.bad_words = {"a"}; }) ==
+  BOOST_TEST(why([](request& wanted) { wanted.bad_words = {"a"}; }) ==
              "bad_words are texts, and this engine has no tokenizer");
-  BOOST_TEST(why([](request& what) { what.truncate_prompt = 0; }) == "truncate_prompt is 0; it must be at least 1");
+  BOOST_TEST(why([](request& wanted) { wanted.truncate_prompt = 0; }) == "truncate_prompt is 0; it must be at least 1");
   const auto tokens = small_tokenizer({});
-  request all{.bad_words = {"a"}, .allowed_token_ids = tokens.encode("a")};
-  BOOST_CHECK_THROW(token_filter(all, &tokens, static_cast<int>(tokens.size())), std::invalid_argument);
+  request wanted{.bad_words = {"a"}, .allowed_token_ids = tokens.encode("a")};
+  BOOST_CHECK_THROW(token_filter(wanted, &tokens, static_cast<int>(tokens.size())), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(an_estimate_has_the_same_sentence) {
@@ -136,20 +136,20 @@ BOOST_AUTO_TEST_CASE(an_estimate_has_the_same_sentence) {
 
 BOOST_AUTO_TEST_CASE(a_truncated_prompt_is_its_last_tokens) {
   for (const int kept : {1, 3, 5, 9}) {
-    auto what = asked();
-    what.truncate_prompt = kept;
+    auto wanted = asked();
+    wanted.truncate_prompt = kept;
     const auto last = std::vector(prompt.end() - std::min<std::ptrdiff_t>(kept, std::ssize(prompt)), prompt.end());
-    BOOST_TEST(read(std::move(what)).tokens == toy_continuation(last, length), boost::test_tools::per_element());
+    BOOST_TEST(read(std::move(wanted)).tokens == toy_continuation(last, length), boost::test_tools::per_element());
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_prompt_longer_than_a_sequence_may_be_truncated) {
   toy_engine toy;
-  auto what = asked();
-  what.prompt = token_ids(5000, 4);
-  BOOST_TEST(read(toy, what).error != "");
-  what.truncate_prompt = 2;
-  BOOST_TEST(read(toy, std::move(what)).tokens == toy_continuation({4, 4}, length), boost::test_tools::per_element());
+  auto wanted = asked();
+  wanted.prompt = token_ids(5000, 4);
+  BOOST_TEST(read(toy, wanted).error != "");
+  wanted.truncate_prompt = 2;
+  BOOST_TEST(read(toy, std::move(wanted)).tokens == toy_continuation({4, 4}, length), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -47,9 +47,9 @@ boost::json::array calculator() {
 }
 
 sampling_params without_space(std::uint64_t seed) {
-  sampling_params how{.temperature = 1, .seed = seed};
-  for (const char each : {' ', '\n', '\r', '\t'}) how.logit_bias[each] = -std::numeric_limits<double>::infinity();
-  return how;
+  sampling_params params{.temperature = 1, .seed = seed};
+  for (const char each : {' ', '\n', '\r', '\t'}) params.logit_bias[each] = -std::numeric_limits<double>::infinity();
+  return params;
 }
 
 request calling(tool_choice choice, std::uint64_t seed = 1) {
@@ -62,18 +62,18 @@ struct called_response {
   diagnostics error;
 };
 
-called_response respond(engine& running, request what) {
+called_response respond(engine& running, request query) {
   net::io_context context;
-  called_response all;
-  auto stream = running.generate(std::move(what));
+  called_response result;
+  auto stream = running.generate(std::move(query));
   stream.async_complete(
-      net::bind_executor(context, [&](error_code, completion whole) { all.whole = std::move(whole); }));
+      net::bind_executor(context, [&](error_code, completion whole) { result.whole = std::move(whole); }));
   settle(running, context);
-  all.error = stream.error();
-  return all;
+  result.error = stream.error();
+  return result;
 }
 
-std::string refusal_of(engine& running, request what) { return respond(running, std::move(what)).error.message(); }
+std::string refusal_of(engine& running, request query) { return respond(running, std::move(query)).error.message(); }
 
 }  // namespace
 
@@ -82,13 +82,13 @@ BOOST_AUTO_TEST_SUITE(tool_calls)
 BOOST_AUTO_TEST_CASE(a_required_call_is_complete_and_valid) {
   auto running = calling_engine(hermes);
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
-    auto what = calling(tool_choice::call("add"), seed);
-    const auto all = respond(running, what);
-    BOOST_TEST(!all.error, all.error.message());
-    BOOST_TEST((all.whole.reason == finish_reason::eos));
-    BOOST_TEST(all.whole.text == "");
-    BOOST_REQUIRE(all.whole.tool_calls.size() == 1u);
-    const auto& call = all.whole.tool_calls.front();
+    auto query = calling(tool_choice::call("add"), seed);
+    const auto response = respond(running, query);
+    BOOST_TEST(!response.error, response.error.message());
+    BOOST_TEST((response.whole.reason == finish_reason::eos));
+    BOOST_TEST(response.whole.text == "");
+    BOOST_REQUIRE(response.whole.tool_calls.size() == 1u);
+    const auto& call = response.whole.tool_calls.front();
     BOOST_TEST((call.status == tool_call_status::complete));
     BOOST_TEST(call.name == "add");
     const auto a = boost::json::parse(call.arguments).at("a").as_int64();
@@ -133,14 +133,14 @@ BOOST_AUTO_TEST_CASE(several_streams_of_a_request_have_calls_of_their_own) {
 
 BOOST_AUTO_TEST_CASE(calls_that_are_not_parallel_are_one_at_most) {
   auto running = calling_engine(hermes), mistral = calling_engine("{# [TOOL_CALLS] #}{{ messages[0].content }}:");
-  for (auto* each : {&running, &mistral})
+  for (auto* caller : {&running, &mistral})
     for (std::uint64_t seed = 0; seed < 4; ++seed) {
-      auto what = calling({tool_choice::kind::required}, seed);
-      what.parallel_tool_calls = false;
-      const auto all = respond(*each, what);
-      BOOST_TEST(!all.error, all.error.message());
-      BOOST_TEST((all.whole.reason == finish_reason::eos));
-      BOOST_TEST(all.whole.tool_calls.size() == 1u);
+      auto query = calling({tool_choice::kind::required}, seed);
+      query.parallel_tool_calls = false;
+      const auto response = respond(*caller, query);
+      BOOST_TEST(!response.error, response.error.message());
+      BOOST_TEST((response.whole.reason == finish_reason::eos));
+      BOOST_TEST(response.whole.tool_calls.size() == 1u);
     }
 }
 
@@ -148,20 +148,20 @@ BOOST_AUTO_TEST_CASE(an_only_call_ends_a_response_that_may_have_more) {
   const std::string first = R"(Well.<tool_call>{"name": "negate", "arguments": {}}</tool_call>)";
   const std::string script = first + "\n" + first;
   auto running = calling_engine(hermes);
-  auto what = calling({});
-  what.max_tokens = static_cast<int>(script.size());
-  what.sampling.processor = [&](std::span<const token> history, std::span<float> logits) {
+  auto query = calling({});
+  query.max_tokens = static_cast<int>(script.size());
+  query.sampling.processor = [&](std::span<const token> history, std::span<float> logits) {
     constexpr std::size_t prompt = 3;  // "Hi:"
     std::ranges::fill(logits, -1000.0F);
     logits[static_cast<std::size_t>(script.at(history.size() - prompt))] = 0;
   };
-  BOOST_TEST(respond(running, what).whole.tool_calls.size() == 2u);
-  what.parallel_tool_calls = false;
-  const auto one = respond(running, what).whole;
-  BOOST_TEST(one.tool_calls.size() == 1u);
-  BOOST_TEST(one.text == "Well.");
-  BOOST_TEST(one.usage.generated_tokens == static_cast<int>(first.size()));
-  BOOST_TEST((one.reason == finish_reason::eos));
+  BOOST_TEST(respond(running, query).whole.tool_calls.size() == 2u);
+  query.parallel_tool_calls = false;
+  const auto answer = respond(running, query).whole;
+  BOOST_TEST(answer.tool_calls.size() == 1u);
+  BOOST_TEST(answer.text == "Well.");
+  BOOST_TEST(answer.usage.generated_tokens == static_cast<int>(first.size()));
+  BOOST_TEST((answer.reason == finish_reason::eos));
 }
 
 BOOST_AUTO_TEST_CASE(ids_of_calls_suit_the_family) {
@@ -179,9 +179,9 @@ BOOST_AUTO_TEST_CASE(ids_of_calls_suit_the_family) {
 
 BOOST_AUTO_TEST_CASE(a_call_that_max_tokens_cuts_is_unfinished) {
   auto running = calling_engine(hermes);
-  auto what = calling({tool_choice::kind::required});
-  what.max_tokens = 30;
-  const auto whole = respond(running, what).whole;
+  auto query = calling({tool_choice::kind::required});
+  query.max_tokens = 30;
+  const auto whole = respond(running, query).whole;
   BOOST_TEST((whole.reason == finish_reason::length));
   BOOST_REQUIRE(whole.tool_calls.size() == 1u);
   BOOST_TEST((whole.tool_calls.front().status == tool_call_status::unfinished));
@@ -189,19 +189,19 @@ BOOST_AUTO_TEST_CASE(a_call_that_max_tokens_cuts_is_unfinished) {
 
 BOOST_AUTO_TEST_CASE(reasoning_ends_with_its_budget_and_the_answer_follows) {
   auto running = calling_engine(thinking + "{# </think> #}");
-  request what{.prompt = chat("Hi"), .reasoning_budget = 5, .max_tokens = 40, .sampling = without_space(3)};
-  const auto free = respond(running, what).whole;
+  request query{.prompt = chat("Hi"), .reasoning_budget = 5, .max_tokens = 40, .sampling = without_space(3)};
+  const auto free = respond(running, query).whole;
   BOOST_TEST(free.reasoning.size() == 5u);
   BOOST_TEST(free.text.size() > 0u);
-  what.response_format = choice({"yes", "no"});
-  const auto formatted = respond(running, what).whole;
+  query.response_format = choice({"yes", "no"});
+  const auto formatted = respond(running, query).whole;
   BOOST_TEST(formatted.reasoning.size() == 5u);
   BOOST_TEST((formatted.text == "yes" || formatted.text == "no"));
-  what.response_format.reset();
-  what.tools = calculator();
-  what.tool_choice = tool_choice::call("negate");
-  what.max_tokens.reset();
-  const auto called = respond(running, what).whole;
+  query.response_format.reset();
+  query.tools = calculator();
+  query.tool_choice = tool_choice::call("negate");
+  query.max_tokens.reset();
+  const auto called = respond(running, query).whole;
   BOOST_TEST(called.reasoning.size() == 5u);
   BOOST_REQUIRE(called.tool_calls.size() == 1u);
   BOOST_TEST(called.tool_calls.front().name == "negate");
@@ -209,10 +209,10 @@ BOOST_AUTO_TEST_CASE(reasoning_ends_with_its_budget_and_the_answer_follows) {
 
 BOOST_AUTO_TEST_CASE(a_model_without_reasoning_has_nothing_to_limit) {
   auto running = calling_engine(hermes);
-  request what{.prompt = chat("Hi"), .max_tokens = 12, .sampling = without_space(3)};
-  const auto free = respond(running, what);
-  what.reasoning_budget = 5;
-  const auto limited = respond(running, what);
+  request query{.prompt = chat("Hi"), .max_tokens = 12, .sampling = without_space(3)};
+  const auto free = respond(running, query);
+  query.reasoning_budget = 5;
+  const auto limited = respond(running, query);
   BOOST_TEST(!limited.error, limited.error.message());
   BOOST_TEST(limited.whole.text == free.whole.text);
 }
@@ -224,10 +224,10 @@ BOOST_DATA_TEST_CASE(forced_parts_of_calls_and_of_reasoning_change_nothing, boos
     for (std::uint64_t seed = 0; seed < 4; ++seed)
       for (const auto& wanted : {tool_choice::call("add"), tool_choice{tool_choice::kind::automatic},
                                  tool_choice{tool_choice::kind::required}}) {
-        auto what = calling(wanted, seed);
-        what.max_tokens = 90;
-        if (chat_template != hermes) what.reasoning_budget = 5;
-        const auto found = respond(forcing, what).whole, expected = respond(plain, what).whole;
+        auto query = calling(wanted, seed);
+        query.max_tokens = 90;
+        if (chat_template != hermes) query.reasoning_budget = 5;
+        const auto found = respond(forcing, query).whole, expected = respond(plain, query).whole;
         BOOST_TEST(ids_of(found.tokens) == ids_of(expected.tokens), boost::test_tools::per_element());
         BOOST_TEST(found.reasoning == expected.reasoning);
         BOOST_CHECK(found.reason == expected.reason);
@@ -260,9 +260,9 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_kept_is_refused_by_name) {
 
 BOOST_AUTO_TEST_CASE(what_schemas_do_not_keep_is_named) {
   auto running = calling_engine(hermes);
-  auto what = calling(tool_choice::call("add"));
-  what.tools[0].at("function").at("parameters").as_object()["$dynamicRef"] = "#x";
-  const auto called = respond(running, what).whole;
+  auto query = calling(tool_choice::call("add"));
+  query.tools[0].at("function").at("parameters").as_object()["$dynamicRef"] = "#x";
+  const auto called = respond(running, query).whole;
   BOOST_REQUIRE(called.loosened.size() == 1u);
   BOOST_TEST(called.loosened.front().name == "$dynamicRef");
   BOOST_TEST(called.loosened.front().path == "add#");

@@ -45,10 +45,10 @@ inline std::vector<token> toy_continuation(std::vector<token> prompt, int count)
 
 /// What tests look at and meddle with while an engine owns the runner.
 struct toy_control {
-  std::function<void(const scheduler::step&)> before;  // may throw: the device fails
-  std::map<token, bool> poisoned;                      // a row that holds this token gets NaN for scores
-  bool hold = false;                                   // steps end only when `release()` is called
-  std::function<void(step&)> at_end;                   // what becomes of held steps then; empty: it is done already
+  std::function<void(const scheduler::step&)> on_step;  // may throw: the device fails
+  std::map<token, bool> poisoned;                       // a row that holds this token gets NaN for scores
+  bool hold = false;                                    // steps end only when `release()` is called
+  std::function<void(step&)> at_end;                    // what becomes of held steps then; empty: it is done already
   std::vector<step*> held;
   // Samples described rows on a device, from their scores and the token that the slot keeps; empty: there is none.
   std::function<std::pair<sampling_status, sampled_token>(const sampling_row&, const sampling_lists&,
@@ -61,9 +61,9 @@ struct toy_control {
   int trims = 0;
 
   void release() {
-    for (auto* each : std::exchange(held, {})) {
-      if (at_end) at_end(*each);
-      each->done();
+    for (auto* pending : std::exchange(held, {})) {
+      if (at_end) at_end(*pending);
+      pending->done();
     }
   }
 };
@@ -79,7 +79,7 @@ class toy_runner final : public runner {
   int vocabulary() const override { return toy_vocabulary; }
 
   void launch(step& step) override {
-    if (control_->before) control_->before(step);
+    if (control_->on_step) control_->on_step(step);
     if (control_->device) describe(step);
     if (!control_->hold || !control_->at_end) carry_out(step);
     if (control_->hold)
@@ -93,33 +93,33 @@ class toy_runner final : public runner {
  private:
   /// What the device gets of a step, with masks.
   struct description {
-    std::vector<sampling_row> rows;              // the first sample of each
-    std::vector<std::vector<sampling_row>> all;  // of each row; by_host: and those behind it
-    std::map<std::size_t, diagnostics> errors;   // by row
+    std::vector<sampling_row> rows;                  // the first sample of each
+    std::vector<std::vector<sampling_row>> samples;  // of each row; by_host: and those behind it
+    std::map<std::size_t, diagnostics> errors;       // by row
   };
 
   void describe(step& step) {
-    auto& made = descriptions_[step.number];
+    auto& entry = descriptions_[step.number];
     for (std::size_t i = 0; i < step.rows.size(); ++i) {
       const auto& row = step.rows[i];
-      const auto& how = step.sampling.rows[i];
-      auto& all = made.all.emplace_back();
+      const auto& settings = step.sampling.rows[i];
+      auto& described = entry.samples.emplace_back();
       const int samples = row.wanted == scheduler::output::sample ? 1 + row.drafts : 0;
       try {
         for (int n = 0; n < samples; ++n) {
-          auto sample = step.sampling.samples[how.first + static_cast<std::size_t>(row.scores() + n)];
+          auto sample = step.sampling.samples[settings.first + static_cast<std::size_t>(row.scores() + n)];
           sample.slot = row.slot;
-          if (how.masks)
-            add_mask(how.masks->mask_after(step.drafts_of(row).first(static_cast<std::size_t>(n))), sample, step);
-          all.push_back(sample);
+          if (settings.masks)
+            add_mask(settings.masks->mask_after(step.drafts_of(row).first(static_cast<std::size_t>(n))), sample, step);
+          described.push_back(sample);
         }
       } catch (const guide_postponed&) {
       } catch (const generation_error& error) {
-        if (all.empty()) made.errors[i] = error.why();
+        if (described.empty()) entry.errors[i] = error.why();
       }
-      made.rows.push_back(all.empty() ? sampling_row{.slot = row.slot, .by_host = true} : all.front());
+      entry.rows.push_back(described.empty() ? sampling_row{.slot = row.slot, .by_host = true} : described.front());
     }
-    control_->described.push_back(made.rows);
+    control_->described.push_back(entry.rows);
   }
 
   static void add_mask(token_mask mask, sampling_row& sample, step& step) {
@@ -132,9 +132,10 @@ class toy_runner final : public runner {
     for (const int each : step.clears) slot(each).clear();
     for (const auto& each : step.truncations) slot(each.slot).resize(static_cast<std::size_t>(each.length));
     for (const auto& each : step.releases) slot(each.slot).resize(static_cast<std::size_t>(each.length));
-    for (const auto& each : step.forks) slot(each.slot) = {slot(each.from).begin(), slot(each.from).begin() + each.end};
-    const auto before = std::exchange(sampled_, {});
-    for (std::size_t i = 0; i < step.rows.size(); ++i) run(step, i, before);
+    for (const auto& each : step.forks)
+      slot(each.slot) = {slot(each.source).begin(), slot(each.source).begin() + each.end};
+    const auto previous = std::exchange(sampled_, {});
+    for (std::size_t i = 0; i < step.rows.size(); ++i) run(step, i, previous);
     if (!step.rows.empty()) control_->batches.push_back(static_cast<int>(step.rows.size()));
   }
 
@@ -142,24 +143,26 @@ class toy_runner final : public runner {
 
   using sampling = std::map<scheduler::sequence_id, token>;
 
-  void run(step& step, std::size_t index, const sampling& before) {
+  void run(step& step, std::size_t index, const sampling& previous) {
     const auto& row = step.rows[index];
     auto& held = slot(row.slot);
-    std::vector<float> all;
+    std::vector<float> all_scores;
     std::vector<std::vector<float>> samples;
     int scored = 0;
-    for (const token each : row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row)) {
+    for (const token each : row.chained ? std::span(&previous.at(row.sequence), 1) : step.tokens_of(row)) {
       held.push_back(each);
       ++control_->tokens;
       const auto scores = scores_of(held);
-      if (row.wanted == scheduler::output::all_logits) all.insert(all.end(), scores.begin(), scores.end());
+      if (row.wanted == scheduler::output::all_logits)
+        all_scores.insert(all_scores.end(), scores.begin(), scores.end());
       if (row.wanted == scheduler::output::sample) samples.push_back(scores);
       if (scored < row.scores()) step.score(index, scored++, scores);
     }
     if (row.wanted == scheduler::output::sample) sample(step, index, samples);
     if (row.wanted == scheduler::output::last_logits)
       step.set_output(index, {.scores = logits(scores_of(held), toy_vocabulary)});
-    if (row.wanted == scheduler::output::all_logits) step.set_output(index, {.scores = logits(all, toy_vocabulary)});
+    if (row.wanted == scheduler::output::all_logits)
+      step.set_output(index, {.scores = logits(all_scores, toy_vocabulary)});
   }
 
   /// From the last of `scores`, one of the row's own tokens and those of its drafts.
@@ -169,28 +172,28 @@ class toy_runner final : public runner {
     if (is_sampled_by_device(step, index)) {
       sample_by_device(step, index, scores);
     } else {
-      std::vector<float> all;
-      for (const auto& each : scores) all.insert(all.end(), each.begin(), each.end());
-      step.sample(index, all);
+      std::vector<float> all_scores;
+      for (const auto& each : scores) all_scores.insert(all_scores.end(), each.begin(), each.end());
+      step.sample(index, all_scores);
     }
     last_[row.slot] = sampled_[row.sequence] = std::max(0, step.sampled_after(index, step.accepted_drafts(index)));
   }
 
   bool is_sampled_by_device(const step& step, std::size_t index) const {
     if (!control_->device) return step.rows[index].chained;  // only who runs it knows the token before
-    const auto& made = descriptions_.at(step.number);
-    return !made.rows[index].by_host || made.errors.contains(index);
+    const auto& entry = descriptions_.at(step.number);
+    return !entry.rows[index].by_host || entry.errors.contains(index);
   }
 
   void sample_by_device(step& step, std::size_t index, const std::vector<std::vector<float>>& scores) {
     const auto& row = step.rows[index];
     const auto drafts = step.drafts_of(row);
     if (!control_->device) return step.set_output(index, sampled_in_turn(step, index, scores.front()));
-    const auto& made = descriptions_.at(step.number);
-    if (made.errors.contains(index)) return step.set_output(index, {.error = made.errors.at(index)});
-    const auto& all = made.all[index];
-    for (std::size_t n = 0; n < all.size(); ++n) {
-      const auto [status, sampled] = control_->device(all[n], step.sampling.lists, scores[n], last_[row.slot]);
+    const auto& entry = descriptions_.at(step.number);
+    if (entry.errors.contains(index)) return step.set_output(index, {.error = entry.errors.at(index)});
+    const auto& samples = entry.samples[index];
+    for (std::size_t n = 0; n < samples.size(); ++n) {
+      const auto [status, sampled] = control_->device(samples[n], step.sampling.lists, scores[n], last_[row.slot]);
       step.set_output(index, detail::output_of(status, sampled), static_cast<int>(n));
       last_[row.slot] = sampled.id;
       if (n == drafts.size() || drafts[n] != step.sampled_of(row, static_cast<int>(n))) return;
@@ -199,8 +202,9 @@ class toy_runner final : public runner {
 
   row_output sampled_in_turn(const step& step, std::size_t index, const std::vector<float>& scores) {
     const auto& row = step.rows[index];
-    const auto& how = step.sampling.samples[step.sampling.rows[index].first + static_cast<std::size_t>(row.scores())];
-    const auto [status, sampled] = described_sampling(how, step.sampling.lists)(scores, last_[row.slot]);
+    const auto& settings =
+        step.sampling.samples[step.sampling.rows[index].first + static_cast<std::size_t>(row.scores())];
+    const auto [status, sampled] = described_sampling(settings, step.sampling.lists)(scores, last_[row.slot]);
     return detail::output_of(status, sampled);
   }
 
@@ -242,26 +246,26 @@ struct toy_engine {
       : running(parts(setup), std::move(options)) {}
 
   engine_parts parts(const toy_setup& setup) {
-    engine_parts made;
-    made.runner = std::make_unique<toy_runner>(control, setup.slots + setup.spare_slots, setup.late);
-    made.limits.depth = setup.depth;
-    made.limits.slots = setup.slots;
-    made.limits.spare_slots = setup.spare_slots;
-    made.limits.prefix_caching = setup.spare_slots > 0;
-    made.limits.max_rollback_tokens = setup.max_rollback_tokens;
-    made.limits.max_sequence_length = setup.max_sequence_length;
-    made.limits.max_batched_tokens = setup.max_batched_tokens;
-    made.limits.max_draft_tokens = setup.max_draft_tokens;
-    made.limits.target_step_latency = setup.target_step_latency;
-    made.limits.usage = setup.usage;
-    made.limits.memory_bytes = setup.memory_bytes;
-    made.limits.idle_timeout = setup.idle_timeout;
-    made.end_tokens = setup.end_tokens;
-    made.chat_error = setup.chat_error;
-    if (setup.longest_encoder_input > 0) made.encoder_inputs = {.start = 1, .longest = setup.longest_encoder_input};
-    made.scheduling_policy = setup.scheduling_policy();
-    made.clock = time;
-    return made;
+    engine_parts result;
+    result.runner = std::make_unique<toy_runner>(control, setup.slots + setup.spare_slots, setup.late);
+    result.limits.depth = setup.depth;
+    result.limits.slots = setup.slots;
+    result.limits.spare_slots = setup.spare_slots;
+    result.limits.prefix_caching = setup.spare_slots > 0;
+    result.limits.max_rollback_tokens = setup.max_rollback_tokens;
+    result.limits.max_sequence_length = setup.max_sequence_length;
+    result.limits.max_batched_tokens = setup.max_batched_tokens;
+    result.limits.max_draft_tokens = setup.max_draft_tokens;
+    result.limits.target_step_latency = setup.target_step_latency;
+    result.limits.usage = setup.usage;
+    result.limits.memory_bytes = setup.memory_bytes;
+    result.limits.idle_timeout = setup.idle_timeout;
+    result.end_tokens = setup.end_tokens;
+    result.chat_error = setup.chat_error;
+    if (setup.longest_encoder_input > 0) result.encoder_inputs = {.start = 1, .longest = setup.longest_encoder_input};
+    result.scheduling_policy = setup.scheduling_policy();
+    result.clock = time;
+    return result;
   }
 
   /// Rounds until there is nothing left to do; `context`'s handlers in between.

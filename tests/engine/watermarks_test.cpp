@@ -14,11 +14,11 @@ namespace data = boost::unit_test::data;
 
 constexpr int requests = 5;
 
-engine_options crowded(const kept_engine& of) {
-  auto options = of.options();
+engine_options crowded(const kept_engine& base) {
+  auto options = base.options();
   options.limits.max_sequence_length = std::min(*options.limits.max_sequence_length, 140);
   options.batching.slots = requests;
-  options.kv.bytes = 2 * cache_like(*golden_model(of.golden), options).footprint(*options.limits.max_sequence_length);
+  options.kv.bytes = 2 * cache_like(*golden_model(base.golden), options).footprint(*options.limits.max_sequence_length);
   return options;
 }
 
@@ -32,20 +32,20 @@ std::vector<token> prompt_of(const model& model, unsigned i) { return some_token
 outcome answered(const std::shared_ptr<const model>& model, const engine_options& options, int answer) {
   engine running(model, options);
   net::io_context context;
-  outcome all{std::vector<std::vector<token>>(requests), {}};
+  outcome result{std::vector<std::vector<token>>(requests), {}};
   std::vector<token_stream> streams;
   for (unsigned i = 0; i < requests; ++i) {
     auto wanted = request{.prompt = token_ids(prompt_of(*model, i)), .max_tokens = answer, .ignore_eos = true};
     if (model->has_encoder()) wanted.encoder_input = source_for(*model, i);
     streams.push_back(running.generate(wanted));
-    streams[i].async_complete(net::bind_executor(context, [&all, i](error_code code, completion whole) {
+    streams[i].async_complete(net::bind_executor(context, [&result, i](error_code code, completion whole) {
       BOOST_TEST(!code);
-      for (const auto& choice : whole.tokens) all.answers[i].push_back(choice.id);
+      for (const auto& choice : whole.tokens) result.answers[i].push_back(choice.id);
     }));
   }
   settle(running, context);
-  all.stats = running.stats();
-  return all;
+  result.stats = running.stats();
+  return result;
 }
 
 }  // namespace

@@ -31,16 +31,16 @@ double log_sum(const std::vector<float>& scores) {
 }
 
 std::vector<candidate> best_of(const std::vector<live_beam>& beams, int width) {
-  std::vector<candidate> all;
+  std::vector<candidate> candidates;
   for (std::size_t parent = 0; parent < beams.size(); ++parent) {
     const double sum = log_sum(beams[parent].scores);
     for (std::size_t id = 0; id < beams[parent].scores.size(); ++id)
-      all.push_back({parent, static_cast<token>(id), beams[parent].total + beams[parent].scores[id] - sum});
+      candidates.push_back({parent, static_cast<token>(id), beams[parent].total + beams[parent].scores[id] - sum});
   }
-  const auto count = std::min<std::ptrdiff_t>(width, std::ssize(all));
-  std::ranges::partial_sort(all, all.begin() + count, std::greater<>(), &candidate::total);
-  all.resize(static_cast<std::size_t>(count));
-  return all;
+  const auto count = std::min<std::ptrdiff_t>(width, std::ssize(candidates));
+  std::ranges::partial_sort(candidates, candidates.begin() + count, std::greater<>(), &candidate::total);
+  candidates.resize(static_cast<std::size_t>(count));
+  return candidates;
 }
 
 class search {
@@ -91,10 +91,10 @@ class search {
     free_.push_back(slot);
   }
 
-  int fork(int from) {
+  int fork(int parent) {
     const int slot = free_.back();
     free_.pop_back();
-    cache_.fork({.slot = slot, .from = from, .end = cache_.length(from)});
+    cache_.fork({.slot = slot, .source = parent, .end = cache_.length(parent)});
     return slot;
   }
 

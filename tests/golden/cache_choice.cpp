@@ -12,9 +12,9 @@ namespace cogen::golden {
 namespace {
 
 /// Little stays in full precision, so that short goldens are read quantized, too.
-cache::options packed(cache::quantization how) {
-  how.residual = 8;
-  return {.type = cache::scalar::f32, .kv_quantization = how};
+cache::options packed(cache::quantization scheme) {
+  scheme.residual = 8;
+  return {.type = cache::scalar::f32, .kv_quantization = scheme};
 }
 
 cache::options behind(cache::options options) {
@@ -25,7 +25,7 @@ cache::options behind(cache::options options) {
 }  // namespace
 
 const std::vector<cache_choice>& cache_choices() {
-  static const std::vector<cache_choice> all = {
+  static const std::vector<cache_choice> choices = {
       {"f32", {.type = cache::scalar::f32}, 2e-4F, 2e-3F},
       {"f16", {.type = cache::scalar::f16}, 0.05F, 0.05F},
       {"bf16", {.type = cache::scalar::bf16}, 0.5F, 0.5F},
@@ -36,7 +36,7 @@ const std::vector<cache_choice>& cache_choices() {
       {"int4", packed(cache::int4()), 4.0F, 4.0F},
       {"offloaded_int8", behind(packed(cache::int8())), 0.5F, 0.5F},
   };
-  return all;
+  return choices;
 }
 
 const cache_choice& cache_choice_named(const std::string& name) {
@@ -46,9 +46,9 @@ const cache_choice& cache_choice_named(const std::string& name) {
 }
 
 std::string cache_choice_names() {
-  const auto& all = cache_choices();
-  std::string names = all.front().name;
-  for (std::size_t i = 1; i < all.size(); ++i) names += (i + 1 < all.size() ? ", " : " or ") + all[i].name;
+  const auto& choices = cache_choices();
+  std::string names = choices.front().name;
+  for (std::size_t i = 1; i < choices.size(); ++i) names += (i + 1 < choices.size() ? ", " : " or ") + choices[i].name;
   return names;
 }
 

@@ -16,8 +16,8 @@ namespace cogen::golden {
 
 namespace {
 
-void keep_rows(const logits& from, int first, std::vector<std::vector<float>>& in) {
-  for (int row = first; row < from.rows(); ++row) in.emplace_back(from[row].begin(), from[row].end());
+void keep_rows(const logits& source, int first, std::vector<std::vector<float>>& in) {
+  for (int row = first; row < source.rows(); ++row) in.emplace_back(source[row].begin(), source[row].end());
 }
 
 /// How a prompt is run on a device.
@@ -31,29 +31,29 @@ struct way {
 constexpr std::array ways{way{"alone"}, way{"in chunks of 3", 3}, way{"swapped", 0, true},
                           way{"on a fork", 0, false, true}};
 
-net::awaitable<void> read_prompt(sequence& one, const reference_prompt& prompt, int chunk, transcript& into) {
+net::awaitable<void> read_prompt(sequence& seq, const reference_prompt& prompt, int chunk, transcript& output) {
   const auto& ids = prompt.ids;
   const auto at_once = chunk == 0 ? ids.size() : static_cast<std::size_t>(chunk);
   for (std::size_t first = 0; first < ids.size(); first += at_once) {
     const auto end = std::min(ids.size(), first + at_once);
     const auto begin = ids.begin();
     const std::vector<token> part(begin + static_cast<std::ptrdiff_t>(first), begin + static_cast<std::ptrdiff_t>(end));
-    const auto read = co_await one.async_forward(part, prompt.prompt_rows.empty() ? logits_of::last : logits_of::all);
+    const auto read = co_await seq.async_forward(part, prompt.prompt_rows.empty() ? logits_of::last : logits_of::all);
     const bool last = end == ids.size();
-    if (!prompt.prompt_rows.empty()) keep_rows(read, 0, into.prompt);
-    if (last && prompt.prompt_rows.empty()) keep_rows(read, read.rows() - 1, into.prompt);
-    if (last) keep_rows(read, read.rows() - 1, into.steps);
+    if (!prompt.prompt_rows.empty()) keep_rows(read, 0, output.prompt);
+    if (last && prompt.prompt_rows.empty()) keep_rows(read, read.rows() - 1, output.prompt);
+    if (last) keep_rows(read, read.rows() - 1, output.steps);
   }
 }
 
-net::awaitable<void> run_prompt(engine& running, const reference_prompt& prompt, way how, transcript& into) {
-  auto one = prompt.source.empty() ? running.open() : running.open(prompt.source);
-  co_await read_prompt(one, prompt, how.chunk, into);
+net::awaitable<void> run_prompt(engine& running, const reference_prompt& prompt, way mode, transcript& output) {
+  auto seq = prompt.source.empty() ? running.open() : running.open(prompt.source);
+  co_await read_prompt(seq, prompt, mode.chunk, output);
   const auto half = prompt.continuation.size() / 2;
   for (std::size_t k = 0; k + 1 < prompt.continuation.size(); ++k) {
-    if (k == half && how.suspends) co_await one.async_suspend();
-    if (k == half && how.forks) one = one.fork();
-    keep_rows(co_await one.async_forward({prompt.continuation[k]}), 0, into.steps);
+    if (k == half && mode.suspends) co_await seq.async_suspend();
+    if (k == half && mode.forks) seq = seq.fork();
+    keep_rows(co_await seq.async_forward({prompt.continuation[k]}), 0, output.steps);
   }
 }
 
@@ -78,15 +78,15 @@ verdict judge_on_device(std::shared_ptr<const model> model, const golden& refere
   verdict result;
   std::vector<transcript> alone(reference.prompts.size()), together(reference.prompts.size());
   for (std::size_t i = 0; i < alone.size(); ++i)
-    for (const auto& how : ways) {
-      transcript made;
+    for (const auto& mode : ways) {
+      transcript output;
       net::io_context context;
-      net::co_spawn(context, run_prompt(running, reference.prompts[i], how, made), rethrow);
+      net::co_spawn(context, run_prompt(running, reference.prompts[i], mode, output), rethrow);
       context.run();
-      compare(result, made, reference.prompts[i], tolerance);
-      if (by_hand && !how.suspends && !how.forks)
-        result.unlike_engine |= by_hand->alone(reference.prompts[i], how.chunk) != made;
-      if (&how == ways.begin()) alone[i] = std::move(made);
+      compare(result, output, reference.prompts[i], tolerance);
+      if (by_hand && !mode.suspends && !mode.forks)
+        result.unlike_engine |= by_hand->alone(reference.prompts[i], mode.chunk) != output;
+      if (&mode == ways.begin()) alone[i] = std::move(output);
     }
   net::io_context context;
   for (std::size_t i = 0; i < together.size(); ++i)

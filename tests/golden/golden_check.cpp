@@ -169,16 +169,16 @@ golden::golden without_predictions(golden::golden reference) {
 bool is_like(const std::filesystem::path& other, const request& wanted, golden::runner& run,
              const golden::golden& reference) {
   const auto whole = load_model(other);
-  golden::runner one(*whole, wanted.kv->memory, wanted.mode);
+  golden::runner twin(*whole, wanted.kv->memory, wanted.mode);
   return std::ranges::all_of(reference.prompts,
-                             [&](const auto& prompt) { return run.alone(prompt, 7) == one.alone(prompt, 7); });
+                             [&](const auto& prompt) { return run.alone(prompt, 7) == twin.alone(prompt, 7); });
 }
 
 golden::verdict judged(const request& wanted, const std::string& path, const std::shared_ptr<const model>& model,
                        const golden::golden& reference, float tolerance) {
   auto memory = wanted.kv->memory;
-  if (const auto* on = model->on_device())
-    memory.type = on->network->type() == at::kFloat ? cache::scalar::f32 : cache::scalar::bf16;
+  if (const auto* device_model = model->on_device())
+    memory.type = device_model->network->type() == at::kFloat ? cache::scalar::f32 : cache::scalar::bf16;
   golden::runner run(*model, memory, wanted.mode);
   auto result = golden::judge(run, reference, tolerance);
   const bool as_engine = wanted.kv == &golden::cache_choices().front();
@@ -283,13 +283,13 @@ bool check_all(const request& wanted, const std::function<ranks()>& make_ranks) 
 
 bool check_all_over_ranks(const request& wanted) {
   const auto [tensor, pipeline] = wanted.split;
-  const auto group_over = [&](auto by) {
-    return [=] { return std::make_shared<parallel::rank_group>(by, tensor, pipeline); };
+  const auto group_over = [&](auto transport) {
+    return [=] { return std::make_shared<parallel::rank_group>(transport, tensor, pipeline); };
   };
   if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) return check_all(wanted, group_over(parallel::world()));
   std::atomic<bool> passed = true;
-  test::run_ranks(tensor * pipeline, [&](auto by) {
-    if (!check_all(wanted, group_over(by))) passed = false;
+  test::run_ranks(tensor * pipeline, [&](auto transport) {
+    if (!check_all(wanted, group_over(transport))) passed = false;
   });
   return passed;
 }

@@ -55,9 +55,9 @@ std::string table() {
 int main(int argc, char** argv) {
   try {
     if (argc != 2) throw std::runtime_error("usage: model_table PAGE");
-    const auto made = table();
-    if (text_of(argv[1]).find(made) != std::string::npos) return 0;
-    std::cout << argv[1] << " does not have the table of models:\n\n" << made;
+    const auto expected = table();
+    if (text_of(argv[1]).find(expected) != std::string::npos) return 0;
+    std::cout << argv[1] << " does not have the table of models:\n\n" << expected;
   } catch (const std::exception& error) {
     std::cerr << error.what() << '\n';
   }

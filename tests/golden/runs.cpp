@@ -64,22 +64,22 @@ void step(const model& model, std::span<feed> feeds, int chunk, cache::cache& ca
   std::vector<token> tokens;
   std::vector<int> outputs;
   std::vector<std::pair<feed*, int>> owners;
-  for (auto& one : feeds) {
-    if (one.ended()) continue;
-    const auto next = one.next(chunk);
+  for (auto& reader : feeds) {
+    if (reader.ended()) continue;
+    const auto next = reader.next(chunk);
     for (int index = 0; index < static_cast<int>(next.size()); ++index) {
-      if (!one.wants(index)) continue;
+      if (!reader.wants(index)) continue;
       outputs.push_back(static_cast<int>(tokens.size()) + index);
-      owners.emplace_back(&one, index);
+      owners.emplace_back(&reader, index);
     }
-    rows.push_back({.slot = one.slot(), .count = static_cast<int>(next.size())});
+    rows.push_back({.slot = reader.slot(), .count = static_cast<int>(next.size())});
     tokens.insert(tokens.end(), next.begin(), next.end());
   }
   const auto logits =
       model.forward({.step = cache::step(rows), .tokens = tokens, .outputs = outputs}, cache, workspace);
   const auto* values = logits.const_data_ptr<float>();
-  for (const auto& [one, index] : owners) {
-    one->take(index, {values, values + logits.size(1)});
+  for (const auto& [reader, index] : owners) {
+    reader->take(index, {values, values + logits.size(1)});
     values += logits.size(1);
   }
   for (const auto& row : rows) std::ranges::find(feeds, row.slot, &feed::slot)->advance(row.count);
@@ -104,9 +104,9 @@ std::vector<float> copied(const at::Tensor& logits) {
 transcript runner::alone(const reference_prompt& prompt, int chunk) {
   auto cache = cache_for({&prompt, 1});
   read_encoder_input(prompt, 0, cache);
-  feed one(prompt, 0);
-  while (!one.ended()) step(model_, {&one, 1}, chunk, cache, workspace_);
-  return std::move(one).result();
+  feed reader(prompt, 0);
+  while (!reader.ended()) step(model_, {&reader, 1}, chunk, cache, workspace_);
+  return std::move(reader).result();
 }
 
 transcript runner::external_stepping(const reference_prompt& prompt) {
@@ -123,14 +123,14 @@ transcript runner::external_stepping(const reference_prompt& prompt) {
 transcript runner::swapped_out(const reference_prompt& prompt) {
   auto cache = cache_for({&prompt, 1});
   read_encoder_input(prompt, 0, cache);
-  feed one(prompt, 0);
+  feed reader(prompt, 0);
   const int half = length_of(prompt) / 2;
-  while (!one.ended()) {
-    const bool before = one.fed() < half;
-    step(model_, {&one, 1}, 0, cache, workspace_);
-    if (before && one.fed() >= half) swap_out_and_in(cache);
+  while (!reader.ended()) {
+    const bool first_half = reader.fed() < half;
+    step(model_, {&reader, 1}, 0, cache, workspace_);
+    if (first_half && reader.fed() >= half) swap_out_and_in(cache);
   }
-  return std::move(one).result();
+  return std::move(reader).result();
 }
 
 std::vector<std::vector<float>> runner::predictions(const reference_prompt& prompt, int chunk) {
@@ -178,7 +178,7 @@ std::vector<transcript> runner::together(const std::vector<reference_prompt>& pr
     step(model_, std::span(feeds).first(std::min(begun, feeds.size())), 7, cache, workspace_);
   }
   std::vector<transcript> transcripts;
-  for (auto& one : feeds) transcripts.push_back(std::move(one).result());
+  for (auto& reader : feeds) transcripts.push_back(std::move(reader).result());
   return transcripts;
 }
 

@@ -79,14 +79,14 @@ stored_copy::stored_copy(const std::filesystem::path& folder, stored_form form) 
   if (form_.shards > 0) write_shards();
 }
 
-void stored_copy::copy(const std::filesystem::path& from, const std::filesystem::path& name) {
+void stored_copy::copy(const std::filesystem::path& source, const std::filesystem::path& name) {
   const bool is_spread = form_.shards > 0 && !name.has_parent_path();
   if (is_spread && name == shard_index_name) return;
-  if (!is_weights(from)) {
-    std::filesystem::copy_file(from, copy_.path() / name);
+  if (!is_weights(source)) {
+    std::filesystem::copy_file(source, copy_.path() / name);
     return;
   }
-  auto tensors = test::read_weights(from);
+  auto tensors = test::read_weights(source);
   convert(tensors);
   if (is_spread)
     std::ranges::move(tensors, std::back_inserter(spread_));

@@ -34,7 +34,7 @@ class stored_copy {
   int converted() const { return converted_; }  ///< of them with that type, now or before
 
  private:
-  void copy(const std::filesystem::path& from, const std::filesystem::path& name);
+  void copy(const std::filesystem::path& source, const std::filesystem::path& name);
   void convert(std::span<test::stored_tensor> tensors);
   void write_shards() const;
 

@@ -58,12 +58,12 @@ bool has_vectors(const std::filesystem::path& folder) {
 
 reference_vectors read_vectors(const std::filesystem::path& folder) {
   const load::safetensors_file file(folder / file_name);
-  reference_vectors all;
+  reference_vectors result;
   for (int i = 0; file.find(fmt::format("t{}.ids", i)) != nullptr; ++i) {
-    all.texts.push_back(text_number(file, i));
-    all.vectors.push_back(numbers<float>(file, fmt::format("t{}.vector", i)));
+    result.texts.push_back(text_number(file, i));
+    result.vectors.push_back(numbers<float>(file, fmt::format("t{}.vector", i)));
   }
-  return all;
+  return result;
 }
 
 std::vector<std::vector<float>> vectors_alone(const model& model, const reference_vectors& reference,

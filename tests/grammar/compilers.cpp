@@ -24,34 +24,34 @@ struct counting_watch : work_watch {
 BOOST_AUTO_TEST_SUITE(compilers)
 
 BOOST_AUTO_TEST_CASE(a_format_is_compiled_once) {
-  compiler all(shared_vocabulary());
-  const auto first = all.compile(choice({"a", "b"}));
-  BOOST_TEST(all.compile(choice({"a", "b"})) == first);
-  BOOST_TEST(all.compile(choice({"ab"})) != first);
-  BOOST_TEST(all.compile(regex("a|b")) != first);
+  compiler grammars(shared_vocabulary());
+  const auto first = grammars.compile(choice({"a", "b"}));
+  BOOST_TEST(grammars.compile(choice({"a", "b"})) == first);
+  BOOST_TEST(grammars.compile(choice({"ab"})) != first);
+  BOOST_TEST(grammars.compile(regex("a|b")) != first);
 }
 
 BOOST_AUTO_TEST_CASE(the_least_recently_used_leaves_first) {
   compiler probe(shared_vocabulary());
   probe.compile(choice({"a"}));
-  const auto one = probe.cached_bytes();
-  compiler all(shared_vocabulary(), {.cache_bytes = one * 5 / 2});
-  const auto a = all.compile(choice({"a"}));
-  const auto b = all.compile(choice({"b"}));
-  all.compile(choice({"a"}));
-  all.compile(choice({"c"}));
-  BOOST_TEST(all.cached_bytes() <= one * 5 / 2);
-  BOOST_TEST(all.compile(choice({"a"})) == a);
-  BOOST_TEST(all.compile(choice({"b"})) != b);
+  const auto size = probe.cached_bytes();
+  compiler grammars(shared_vocabulary(), {.cache_bytes = size * 5 / 2});
+  const auto a = grammars.compile(choice({"a"}));
+  const auto b = grammars.compile(choice({"b"}));
+  grammars.compile(choice({"a"}));
+  grammars.compile(choice({"c"}));
+  BOOST_TEST(grammars.cached_bytes() <= size * 5 / 2);
+  BOOST_TEST(grammars.compile(choice({"a"})) == a);
+  BOOST_TEST(grammars.compile(choice({"b"})) != b);
   BOOST_TEST(accepts(*b, "b"));
 }
 
 BOOST_AUTO_TEST_CASE(tenants_share_nothing_that_was_compiled) {
-  compiler all(shared_vocabulary());
-  const auto first = all.compile(choice({"a"}), {.tenant = 1});
-  BOOST_TEST(!all.knows(choice({"a"}), 2));
-  BOOST_TEST(all.compile(choice({"a"}), {.tenant = 2}) != first);
-  BOOST_TEST(all.compile(choice({"a"}), {.tenant = 1}) == first);
+  compiler grammars(shared_vocabulary());
+  const auto first = grammars.compile(choice({"a"}), {.tenant = 1});
+  BOOST_TEST(!grammars.knows(choice({"a"}), 2));
+  BOOST_TEST(grammars.compile(choice({"a"}), {.tenant = 2}) != first);
+  BOOST_TEST(grammars.compile(choice({"a"}), {.tenant = 1}) == first);
 }
 
 /// The oracle: how much work a format is tells nothing of what another tenant has had compiled, only of its own.
@@ -59,10 +59,10 @@ BOOST_AUTO_TEST_CASE(how_much_work_a_format_is_tells_nothing_of_other_tenants) {
   const auto guess = json_schema(R"({"properties": {"secret": {"type": "string", "maxLength": 900}}})");
   const auto alike = json_schema(R"({"properties": {"other": {"type": "string", "maxLength": 900}}})");
   const auto work_after = [&](const std::vector<std::pair<std::uint64_t, response_format>>& asked) {
-    compiler all(shared_vocabulary());
-    for (const auto& [tenant, format] : asked) all.compile(format, {.tenant = tenant});
+    compiler grammars(shared_vocabulary());
+    for (const auto& [tenant, format] : asked) grammars.compile(format, {.tenant = tenant});
     counting_watch work;
-    all.compile(guess, {.tenant = 2, .watch = &work});
+    grammars.compile(guess, {.tenant = 2, .watch = &work});
     return work.looks;
   };
   const auto unknown = work_after({{1, regex("abc")}});
@@ -77,59 +77,59 @@ BOOST_AUTO_TEST_CASE(how_much_work_a_format_is_tells_nothing_of_other_tenants) {
 BOOST_AUTO_TEST_CASE(what_others_have_compiled_leaves_a_tenants_formats_alone) {
   compiler probe(shared_vocabulary());
   probe.compile(choice({"a"}));
-  const auto one = probe.cached_bytes();
-  compiler all(shared_vocabulary(), {.cache_bytes = 2 * 3 * one});
-  const auto kept = all.compile(choice({"a"}), {.tenant = 1});
-  for (const char* text : {"b", "c", "d", "e", "f", "g", "h", "i"}) all.compile(choice({text}), {.tenant = 2});
-  BOOST_TEST(all.compile(choice({"a"}), {.tenant = 1}) == kept);
-  BOOST_TEST(all.cached_bytes() == 4 * one);
-  for (std::uint64_t tenant = 3; tenant < 20; ++tenant) all.compile(choice({"x"}), {.tenant = tenant});
-  BOOST_TEST(all.cached_bytes() <= 2 * 3 * one);
+  const auto size = probe.cached_bytes();
+  compiler grammars(shared_vocabulary(), {.cache_bytes = 2 * 3 * size});
+  const auto kept = grammars.compile(choice({"a"}), {.tenant = 1});
+  for (const char* text : {"b", "c", "d", "e", "f", "g", "h", "i"}) grammars.compile(choice({text}), {.tenant = 2});
+  BOOST_TEST(grammars.compile(choice({"a"}), {.tenant = 1}) == kept);
+  BOOST_TEST(grammars.cached_bytes() == 4 * size);
+  for (std::uint64_t tenant = 3; tenant < 20; ++tenant) grammars.compile(choice({"x"}), {.tenant = tenant});
+  BOOST_TEST(grammars.cached_bytes() <= 2 * 3 * size);
 }
 
 BOOST_AUTO_TEST_CASE(so_many_tenants_are_remembered) {
-  compiler all(shared_vocabulary(), {.cache_bytes = std::size_t{1} << 30});
+  compiler grammars(shared_vocabulary(), {.cache_bytes = std::size_t{1} << 30});
   for (std::uint64_t tenant = 0; tenant <= compiler::max_tenants; ++tenant) {
-    all.compile(choice({"a"}), {.tenant = tenant});
-    all.compile(choice({"a"}), {.tenant = 0});
+    grammars.compile(choice({"a"}), {.tenant = tenant});
+    grammars.compile(choice({"a"}), {.tenant = 0});
   }
-  BOOST_TEST(all.knows(choice({"a"}), 0));
-  BOOST_TEST(!all.knows(choice({"a"}), 1));
-  BOOST_TEST(all.knows(choice({"a"}), 2));
+  BOOST_TEST(grammars.knows(choice({"a"}), 0));
+  BOOST_TEST(!grammars.knows(choice({"a"}), 1));
+  BOOST_TEST(grammars.knows(choice({"a"}), 2));
 }
 
 /// A long text that says little.
 BOOST_AUTO_TEST_CASE(the_texts_of_formats_count) {
-  compiler all(shared_vocabulary(), {.cache_bytes = 1 << 20});
+  compiler grammars(shared_vocabulary(), {.cache_bytes = 1 << 20});
   const auto format = [](char letter) {
     return json_schema(R"({"type": "null", "description": ")" + std::string(600'000, letter) + "\"}");
   };
-  all.compile(format('a'));
-  all.compile(format('b'));
-  BOOST_TEST(!all.knows(format('a')));
-  BOOST_TEST(all.knows(format('b')));
+  grammars.compile(format('a'));
+  grammars.compile(format('b'));
+  BOOST_TEST(!grammars.knows(format('a')));
+  BOOST_TEST(grammars.knows(format('b')));
 }
 
 BOOST_AUTO_TEST_CASE(threads_compile_beside_each_other) {
-  compiler all(shared_vocabulary());
+  compiler grammars(shared_vocabulary());
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i)
     threads.emplace_back([&, i] {
       for (int j = 0; j < 10; ++j) {
         const auto limit = std::to_string((i + j) % 5);
-        const auto grammar = all.compile(json_schema(R"({"type": "array", "maxItems": )" + limit + "}"));
+        const auto grammar = grammars.compile(json_schema(R"({"type": "array", "maxItems": )" + limit + "}"));
         if (!accepts(*grammar, "[]")) std::abort();
       }
     });
   for (auto& each : threads) each.join();
-  BOOST_TEST(accepts(*all.compile(json_schema(R"({"type": "array", "maxItems": 1})")), "[1]"));
+  BOOST_TEST(accepts(*grammars.compile(json_schema(R"({"type": "array", "maxItems": 1})")), "[1]"));
 }
 
 BOOST_AUTO_TEST_CASE(guides_outlive_their_grammar_and_the_cache) {
   std::unique_ptr<guide> place;
   {
-    compiler all(shared_vocabulary(), {.cache_bytes = 0});
-    place = all.compile(choice({"ab"}))->start();
+    compiler grammars(shared_vocabulary(), {.cache_bytes = 0});
+    place = grammars.compile(choice({"ab"}))->start();
   }
   accept_bytes(*place, "ab");
   BOOST_TEST(place->is_complete());

@@ -218,14 +218,14 @@ BOOST_AUTO_TEST_CASE(ambiguous_masks_end_with_a_sentence) {
 }
 
 BOOST_AUTO_TEST_CASE(what_nobody_waits_for_is_not_compiled) {
-  compiler one(shared_vocabulary());
+  compiler grammars(shared_vocabulary());
   const auto format = regex("[a-z]{1,100}x[^y]{1,100}");
   interrupting_watch nobody_waits;
-  BOOST_CHECK_THROW(one.compile(format, {.watch = &nobody_waits}), work_interrupted);
-  BOOST_TEST(!one.knows(format));
-  BOOST_TEST(one.compile(format)->bytes() > 0u);  // its failure is not kept
-  BOOST_TEST(one.knows(format));
-  BOOST_CHECK_NO_THROW(one.compile(format, {.watch = &nobody_waits}));
+  BOOST_CHECK_THROW(grammars.compile(format, {.watch = &nobody_waits}), work_interrupted);
+  BOOST_TEST(!grammars.knows(format));
+  BOOST_TEST(grammars.compile(format)->bytes() > 0u);  // its failure is not kept
+  BOOST_TEST(grammars.knows(format));
+  BOOST_CHECK_NO_THROW(grammars.compile(format, {.watch = &nobody_waits}));
 }
 
 BOOST_AUTO_TEST_CASE(chains_of_rules_are_bounded) {

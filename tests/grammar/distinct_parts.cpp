@@ -18,9 +18,9 @@ namespace {
 
 std::string spelled(std::string_view json) {
   json_speller speller;
-  std::string all;
-  for (const char byte : json) speller.read(byte, all);
-  return all;
+  std::string result;
+  for (const char byte : json) speller.read(byte, result);
+  return result;
 }
 
 /// Schemas with few values, so that texts come to places where little is left.
@@ -175,11 +175,11 @@ BOOST_AUTO_TEST_CASE(a_text_always_has_a_way_on_and_ends_valid) {
       const auto grammar = compiled(json_schema(schema));
       const schema_document document(boost::json::parse(schema));
       for (unsigned seed = 0; seed < 20; ++seed) {
-        walk one(*grammar, seed);
-        if (!one.run(80)) continue;
+        walk path(*grammar, seed);
+        if (!path.run(80)) continue;
         ++ends;
-        BOOST_TEST(is_valid(document, document.root(), cogen::json::parse_with_unique_keys(one.text(), "the text")),
-                   one.text());
+        BOOST_TEST(is_valid(document, document.root(), cogen::json::parse_with_unique_keys(path.text(), "the text")),
+                   path.text());
       }
     }
   BOOST_TEST(ends > 60);
@@ -189,13 +189,13 @@ BOOST_AUTO_TEST_CASE(a_guide_allows_what_it_accepts_wherever_it_comes_from) {
   for (const char* schema : narrow_schemas) BOOST_TEST_CONTEXT(schema) {
       const auto grammar = compiled(json_schema(schema));
       for (unsigned seed = 100; seed < 103; ++seed) {
-        walk one(*grammar, seed);
-        one.run(7 + static_cast<int>(seed % 3) * 9);
+        walk path(*grammar, seed);
+        path.run(7 + static_cast<int>(seed % 3) * 9);
         const auto straight = grammar->start();
-        for (const auto id : one.tokens()) straight->accept(id);
-        BOOST_TEST_INFO(one.text());
-        BOOST_TEST(allowed(*straight) == allowed(one.place()), boost::test_tools::per_element());
-        BOOST_TEST_INFO(one.text());
+        for (const auto id : path.tokens()) straight->accept(id);
+        BOOST_TEST_INFO(path.text());
+        BOOST_TEST(allowed(*straight) == allowed(path.place()), boost::test_tools::per_element());
+        BOOST_TEST_INFO(path.text());
         BOOST_TEST(allowed(*straight) == allowed_by_trying(*straight), boost::test_tools::per_element());
       }
     }

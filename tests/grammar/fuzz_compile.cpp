@@ -21,16 +21,16 @@ using namespace cogen::grammar;
 namespace {
 
 const std::shared_ptr<const text::tokenizer>& tokens() {
-  static const auto made =
+  static const auto vocabulary =
       std::make_shared<const text::tokenizer>(small_tokenizer({{"a", "b"}, {"{", "\""}, {"\"", ":"}}, {"<end>"}));
-  return made;
+  return vocabulary;
 }
 
 compiler& small_compiler() {
-  static compiler made(
+  static compiler grammars(
       tokens(), {.limits = {.text_bytes = 1 << 14, .states = 5000, .schemas = 500, .time = std::chrono::seconds(1)},
                  .cache_bytes = 0});
-  return made;
+  return grammars;
 }
 
 response_format format_of(std::uint8_t kind, std::string text) {

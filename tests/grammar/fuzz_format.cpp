@@ -14,9 +14,9 @@ using namespace cogen::grammar;
 namespace {
 
 template <typename Read>
-std::string read(Read from) {
+std::string read(Read reader) {
   try {
-    return from();
+    return reader();
   } catch (const std::invalid_argument&) {
     return "";
   }

@@ -50,9 +50,9 @@ class schema_maker {
 
   json::value schema(int depth) {
     if (depth > 5 || rest_.empty()) return number(2) == 0;
-    json::object made;
-    for (auto count = number(4); count > 0; --count) add_keyword(made, depth + 1);
-    return made;
+    json::object keywords;
+    for (auto count = number(4); count > 0; --count) add_keyword(keywords, depth + 1);
+    return keywords;
   }
 
   json::value value(int depth) {
@@ -83,71 +83,72 @@ class schema_maker {
   }
 
   json::array schemas(int depth) {
-    json::array all;
-    for (auto count = 1 + number(3); count > 0; --count) all.push_back(schema(depth));
-    return all;
+    json::array list;
+    for (auto count = 1 + number(3); count > 0; --count) list.push_back(schema(depth));
+    return list;
   }
 
   json::object members(int depth, bool are_patterns = false) {
-    json::object all;
-    for (auto count = number(4); count > 0; --count) all[are_patterns ? pattern() : name()] = schema(depth);
-    return all;
+    json::object result;
+    for (auto count = number(4); count > 0; --count) result[are_patterns ? pattern() : name()] = schema(depth);
+    return result;
   }
 
   json::array names() {
-    json::array all;
-    for (auto count = number(4); count > 0; --count) all.emplace_back(name());
-    return all;
+    json::array list;
+    for (auto count = number(4); count > 0; --count) list.emplace_back(name());
+    return list;
   }
 
-  void add_keyword(json::object& to, int depth) {
+  void add_keyword(json::object& keywords, int depth) {
     switch (number(14)) {
       case 0:
-        to["type"] = one_of({"object", "array", "string", "integer", "number", "null", "boolean"});
+        keywords["type"] = one_of({"object", "array", "string", "integer", "number", "null", "boolean"});
         return;
       case 1:
-        to[one_of({"allOf", "anyOf", "oneOf", "prefixItems"})] = schemas(depth);
+        keywords[one_of({"allOf", "anyOf", "oneOf", "prefixItems"})] = schemas(depth);
         return;
       case 2:
-        to[one_of({"not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames",
-                   "unevaluatedProperties", "unevaluatedItems", "additionalItems"})] = schema(depth);
+        keywords[one_of({"not", "if", "then", "else", "items", "contains", "additionalProperties", "propertyNames",
+                         "unevaluatedProperties", "unevaluatedItems", "additionalItems"})] = schema(depth);
         return;
       case 3:
-        to[one_of({"properties", "dependentSchemas", "dependencies"})] = members(depth);
+        keywords[one_of({"properties", "dependentSchemas", "dependencies"})] = members(depth);
         return;
       case 4:
-        to["patternProperties"] = members(depth, true);
+        keywords["patternProperties"] = members(depth, true);
         return;
       case 5:
-        to["required"] = names();
+        keywords["required"] = names();
         return;
       case 6:
-        to["dependentRequired"] = json::object{{name(), names()}};
+        keywords["dependentRequired"] = json::object{{name(), names()}};
         return;
       case 7:
-        to[one_of({"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains",
-                   "maxContains"})] = number(8);
+        keywords[one_of({"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties",
+                         "minContains", "maxContains"})] = number(8);
         return;
       case 8:
-        to[one_of({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})] = value(9);
+        keywords[one_of({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})] = value(9);
         return;
       case 9:
-        to["pattern"] = pattern();
+        keywords["pattern"] = pattern();
         return;
       case 10:
-        to["format"] = one_of({"date", "uuid", "email", "ipv4", "date-time", "x"});
+        keywords["format"] = one_of({"date", "uuid", "email", "ipv4", "date-time", "x"});
         return;
       case 11:
-        to["const"] = value(0);
+        keywords["const"] = value(0);
         return;
       case 12:
-        to["enum"] = json::array{value(0), value(0), value(0)};
+        keywords["enum"] = json::array{value(0), value(0), value(0)};
         return;
       default:
         if (number(3) == 0) {
-          to["uniqueItems"] = true;
+          keywords["uniqueItems"] = true;
         } else {
-          to["$ref"] = one_of({"#", "#/$defs/a", "#/$defs/b", "#/$defs/c", "#/properties/a", "#x", "#/$defs/a/items"});
+          keywords["$ref"] =
+              one_of({"#", "#/$defs/a", "#/$defs/b", "#/$defs/c", "#/properties/a", "#x", "#/$defs/a/items"});
         }
     }
   }

@@ -103,12 +103,12 @@ BOOST_AUTO_TEST_CASE(clones_go_their_own_way) {
   for (const auto& format : formats()) {
     const auto place = compiled(format)->start();
     walk(*place, random, 5);
-    const auto before = allowed(*place);
+    const auto expected = allowed(*place);
     const auto other = place->clone();
     walk(*other, random, 5);
-    BOOST_TEST(allowed(*place) == before, boost::test_tools::per_element());
+    BOOST_TEST(allowed(*place) == expected, boost::test_tools::per_element());
     other->roll_back(1);
-    BOOST_TEST(allowed(*place) == before, boost::test_tools::per_element());
+    BOOST_TEST(allowed(*place) == expected, boost::test_tools::per_element());
   }
 }
 

@@ -13,9 +13,9 @@ using names = std::vector<std::string>;
 
 /// The loosened keywords with their places.
 names loosened(const compiled_grammar& grammar) {
-  names all;
-  for (const auto& each : grammar.loosened()) all.push_back(each.path + " " + each.name);
-  return all;
+  names result;
+  for (const auto& each : grammar.loosened()) result.push_back(each.path + " " + each.name);
+  return result;
 }
 
 void check(const char* schema, const names& expected, texts accepted, texts rejected) {

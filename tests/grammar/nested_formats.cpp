@@ -72,8 +72,8 @@ std::string chained(const std::string& surrounding, std::size_t count) {
 
 /// A schema that holds itself so many times.
 std::string nested(const std::string& surrounding, std::size_t depth) {
-  const auto at = surrounding.find('X');
-  return times(surrounding.substr(0, at), depth) + "true" + times(surrounding.substr(at + 1), depth);
+  const auto position = surrounding.find('X');
+  return times(surrounding.substr(0, position), depth) + "true" + times(surrounding.substr(position + 1), depth);
 }
 
 void check_is_survived(const response_format& format) {
@@ -129,8 +129,8 @@ BOOST_AUTO_TEST_CASE(places_of_long_names_are_bounded) {
 }
 
 BOOST_AUTO_TEST_CASE(schemas_by_breadth) {
-  const auto several = [](const std::string& before, const std::string& part, const std::string& behind) {
-    return before + list_of(9000, [&](const std::string& i) { return around(part, i); }) + behind;
+  const auto several = [](const std::string& open, const std::string& part, const std::string& close) {
+    return open + list_of(9000, [&](const std::string& i) { return around(part, i); }) + close;
   };
   for (const auto& each :
        {several(R"({"allOf": [)", R"({"minimum": X})", "]}"), several(R"({"anyOf": [)", R"({"const": X})", "]}"),

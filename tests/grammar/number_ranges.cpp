@@ -13,12 +13,12 @@ namespace {
 
 /// Numbers around the bounds of the tests, in spellings that differ.
 std::vector<std::string> spellings() {
-  std::vector<std::string> all;
+  std::vector<std::string> result;
   for (const char* sign : {"", "-"})
     for (const char* whole : {"0", "1", "2", "9", "10", "11", "19", "20", "99", "100", "101", "120", "999", "1000"})
       for (const char* fraction : {"", ".0", ".00", ".04", ".05", ".049", ".5", ".50", ".51", ".95", ".99", ".999"})
-        all.push_back(sign + std::string(whole) + fraction);
-  return all;
+        result.push_back(sign + std::string(whole) + fraction);
+  return result;
 }
 
 bool is_integer_text(const std::string& text) { return text.find('.') == std::string::npos && text != "-0"; }
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(decimals_are_ordered) {
 
 BOOST_AUTO_TEST_CASE(exactly_the_numbers_between_the_bounds_are_accepted) {
   std::mt19937 random(5);
-  const auto all = spellings();
+  const auto texts = spellings();
   for (int round = 0; round < 120; ++round) {
     const bool integer = random() % 2 == 0;
     const auto least = bound_text(random, integer), most = bound_text(random, integer);
@@ -72,12 +72,12 @@ BOOST_AUTO_TEST_CASE(exactly_the_numbers_between_the_bounds_are_accepted) {
         return !has_most || (most_excluded ? value < std::stod(most) : value <= std::stod(most));
       };
       if (!refusal(json_schema(schema)).empty()) {
-        for (const auto& text : all)
+        for (const auto& text : texts)
           if (!integer || is_integer_text(text)) BOOST_TEST(!inside(std::stod(text)));
         continue;
       }
       const auto grammar = compiled(json_schema(schema));
-      for (const auto& text : all) {
+      for (const auto& text : texts) {
         const bool is_minus_zero = text.starts_with("-") && std::stod(text) == 0;
         const bool expected = inside(std::stod(text)) && (!integer || is_integer_text(text)) && !is_minus_zero;
         if (is_minus_zero && !has_least && !has_most) continue;

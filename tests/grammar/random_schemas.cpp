@@ -22,9 +22,9 @@ class dice {
 
   values::value schema(int depth) {
     if (depth == 0 || chance(8)) return leaf();
-    values::object all;
-    for (auto count = 1 + below(3); count > 0; --count) add_keyword(all, depth);
-    return all;
+    values::object keywords;
+    for (auto count = 1 + below(3); count > 0; --count) add_keyword(keywords, depth);
+    return keywords;
   }
 
   values::value value(int depth) {
@@ -55,9 +55,9 @@ class dice {
 
  private:
   std::size_t below(std::size_t end) { return random_() % end; }
-  bool chance(std::size_t of) { return below(of) == 0; }
+  bool chance(std::size_t sides) { return below(sides) == 0; }
   std::string text() { return pick({"", "a", "b", "ab", "ba", "aab", "1"}); }
-  std::string pick(std::initializer_list<const char*> from) { return from.begin()[below(from.size())]; }
+  std::string pick(std::initializer_list<const char*> choices) { return choices.begin()[below(choices.size())]; }
   std::int64_t count() { return static_cast<std::int64_t>(below(4)); }
 
   values::value leaf() {
@@ -76,89 +76,89 @@ class dice {
   }
 
   values::array schemas(int depth) {
-    values::array all;
-    for (auto some = 1 + below(2); some > 0; --some) all.push_back(schema(depth - 1));
-    return all;
+    values::array list;
+    for (auto some = 1 + below(2); some > 0; --some) list.push_back(schema(depth - 1));
+    return list;
   }
 
-  void add_keyword(values::object& all, int depth) {
+  void add_keyword(values::object& keywords, int depth) {
     switch (below(24)) {
       case 0:
-        all["type"] = pick({"string", "array", "object", "number", "integer", "boolean"});
+        keywords["type"] = pick({"string", "array", "object", "number", "integer", "boolean"});
         break;
       case 1:
-        all["properties"] = {{pick({"a", "b"}), schema(depth - 1)}, {"ab", schema(depth - 1)}};
+        keywords["properties"] = {{pick({"a", "b"}), schema(depth - 1)}, {"ab", schema(depth - 1)}};
         break;
       case 2:
-        all["required"] = values::array{values::value(pick({"a", "b", "ab"}))};
+        keywords["required"] = values::array{values::value(pick({"a", "b", "ab"}))};
         break;
       case 3:
-        all["additionalProperties"] = schema(depth - 1);
+        keywords["additionalProperties"] = schema(depth - 1);
         break;
       case 4:
-        all["items"] = schema(depth - 1);
+        keywords["items"] = schema(depth - 1);
         break;
       case 5:
-        all["prefixItems"] = schemas(depth);
+        keywords["prefixItems"] = schemas(depth);
         break;
       case 6:
-        all["minItems"] = count();
+        keywords["minItems"] = count();
         break;
       case 7:
-        all["maxItems"] = count();
+        keywords["maxItems"] = count();
         break;
       case 8:
-        all["contains"] = schema(depth - 1);
-        if (chance(3)) all["minContains"] = count();
-        if (chance(3)) all["maxContains"] = count();
+        keywords["contains"] = schema(depth - 1);
+        if (chance(3)) keywords["minContains"] = count();
+        if (chance(3)) keywords["maxContains"] = count();
         break;
       case 9:
-        all["uniqueItems"] = true;
-        all["items"] = values::parse(
+        keywords["uniqueItems"] = true;
+        keywords["items"] = values::parse(
             pick({R"({"enum": [1, "a", null, 2, 3, "b", "ab"]})", R"({"type": "boolean"})", R"({"type": "string"})"}));
         break;
       case 10:
-        all["anyOf"] = schemas(depth);
+        keywords["anyOf"] = schemas(depth);
         break;
       case 11:
-        all["allOf"] = schemas(depth);
+        keywords["allOf"] = schemas(depth);
         break;
       case 12:
-        all["oneOf"] = schemas(depth);
+        keywords["oneOf"] = schemas(depth);
         break;
       case 13:
-        all["not"] = schema(depth - 1);
+        keywords["not"] = schema(depth - 1);
         break;
       case 14:
-        all["if"] = schema(depth - 1);
-        all[pick({"then", "else"})] = schema(depth - 1);
+        keywords["if"] = schema(depth - 1);
+        keywords[pick({"then", "else"})] = schema(depth - 1);
         break;
       case 15:
-        all["pattern"] = pick({"^a", "b$", "a.*b", "^(?!a)", "^[ab]+$"});
+        keywords["pattern"] = pick({"^a", "b$", "a.*b", "^(?!a)", "^[ab]+$"});
         break;
       case 16:
-        all["minLength"] = count();
+        keywords["minLength"] = count();
         break;
       case 17:
-        all["maxLength"] = count();
+        keywords["maxLength"] = count();
         break;
       case 18:
-        all["minimum"] = count();
+        keywords["minimum"] = count();
         break;
       case 19:
-        all["patternProperties"] = {{pick({"^a", "b"}), schema(depth - 1)}};
+        keywords["patternProperties"] = {{pick({"^a", "b"}), schema(depth - 1)}};
         break;
       case 20:
-        all["propertyNames"] = {{"pattern", pick({"^a", "b"})}};
+        keywords["propertyNames"] = {{"pattern", pick({"^a", "b"})}};
         break;
       case 21:
-        all["minProperties"] = count();
+        keywords["minProperties"] = count();
         break;
       case 22:
-        all["maxProperties"] = count();
+        keywords["maxProperties"] = count();
         break;
       default:
-        all["x-" + text()] = schema(depth - 1);
+        keywords["x-" + text()] = schema(depth - 1);
         break;
     }
   }

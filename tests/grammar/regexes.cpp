@@ -133,12 +133,13 @@ BOOST_AUTO_TEST_CASE(lengths_are_those_of_the_matches) {
 BOOST_AUTO_TEST_CASE(an_intersection_has_the_texts_that_all_match_and_none) {
   for (const auto* first : patterns)
     for (const auto* second : patterns) {
-      const auto one = parse_regex(first, regex_match::whole), other = parse_regex(second, regex_match::search);
-      const auto both = intersection({one, other}, {}), but = intersection({one}, {other});
+      const auto left = parse_regex(first, regex_match::whole), right = parse_regex(second, regex_match::search);
+      const auto both = intersection({left, right}, {}), difference = intersection({left}, {right});
       for (const auto text : tried_texts) {
-        const bool is_one = matches(one, text), is_other = matches(other, text);
-        BOOST_TEST((both && matches(*both, text)) == (is_one && is_other), first << " and " << second << ": " << text);
-        BOOST_TEST((but && matches(*but, text)) == (is_one && !is_other), first << " but " << second << ": " << text);
+        const bool is_left = matches(left, text), is_right = matches(right, text);
+        BOOST_TEST((both && matches(*both, text)) == (is_left && is_right), first << " and " << second << ": " << text);
+        BOOST_TEST((difference && matches(*difference, text)) == (is_left && !is_right),
+                   first << " but " << second << ": " << text);
       }
     }
 }

@@ -12,9 +12,9 @@ namespace data = boost::unit_test::data;
 namespace {
 
 std::string text_of(std::string_view part, std::uint64_t times) {
-  std::string all;
-  for (std::uint64_t i = 0; i < times; ++i) all += part;
-  return all;
+  std::string result;
+  for (std::uint64_t i = 0; i < times; ++i) result += part;
+  return result;
 }
 
 std::string bounds(repetition times) {
@@ -22,12 +22,12 @@ std::string bounds(repetition times) {
   return "{" + std::to_string(times.least) + "," + most + "}";
 }
 
-/// The texts of a format are `before`, a part so many times, and `after`.
-void check(const response_format& format, repetition times, std::string_view part, const std::string& before = "",
-           const std::string& after = "") {
+/// The texts of a format are `prefix`, a part so many times, and `suffix`.
+void check(const response_format& format, repetition times, std::string_view part, const std::string& prefix = "",
+           const std::string& suffix = "") {
   const auto grammar = compiled(format);
   const auto accepts_times = [&](std::uint64_t count) {
-    return accepts(*grammar, before + text_of(part, count) + after);
+    return accepts(*grammar, prefix + text_of(part, count) + suffix);
   };
   BOOST_TEST_CONTEXT(format.text) {
     BOOST_TEST(accepts_times(times.least));

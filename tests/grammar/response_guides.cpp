@@ -37,18 +37,18 @@ const text::tokenizer& vocabulary() { return *shared_vocabulary(); }
 token stop_token() { return vocabulary().eos().front(); }
 
 compiler& shared_compiler() {
-  static compiler one(shared_vocabulary());
-  return one;
+  static compiler grammars(shared_vocabulary());
+  return grammars;
 }
 
 const boost::json::array& tools() {
-  static const auto all = boost::json::parse(R"([
+  static const auto list = boost::json::parse(R"([
     {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "required": ["n"],
       "properties": {"n": {"type": "integer", "minimum": 0, "maximum": 99},
                      "s": {"type": "string", "enum": ["a b", "</c>"]}, "b": {"type": "boolean"}}}}},
     {"type": "function", "function": {"name": "go_on"}}])")
-                              .as_array();
-  return all;
+                               .as_array();
+  return list;
 }
 
 std::shared_ptr<const compiled_grammar> calls_of(const response::response_syntax& syntax, bool required) {
@@ -327,19 +327,19 @@ BOOST_AUTO_TEST_CASE(rolled_back_responses_are_as_if_never_accepted) {
                           {.in_reasoning = true, .reasoning_budget = 8, .calls = calls_of(syntax, false)});
   };
   const auto call = R"(<tool_call>{"name": "go_on", "arguments": {}}</tool_call>)";
-  std::vector<token> all = vocabulary().encode("a</think>b" + std::string(call) + "c" + call + "d");
+  std::vector<token> tokens = vocabulary().encode("a</think>b" + std::string(call) + "c" + call + "d");
   for (int round = 0; round < 200; ++round) {
     const auto place = make();
-    const auto length = random() % all.size(), back = random() % (length + 1);
-    for (std::size_t i = 0; i < length; ++i) place->accept(all[i]);
+    const auto length = random() % tokens.size(), back = random() % (length + 1);
+    for (std::size_t i = 0; i < length; ++i) place->accept(tokens[i]);
     const auto other = place->clone();
     place->roll_back(static_cast<int>(back));
     const auto fresh = make();
-    for (std::size_t i = 0; i < length - back; ++i) fresh->accept(all[i]);
+    for (std::size_t i = 0; i < length - back; ++i) fresh->accept(tokens[i]);
     BOOST_TEST(allowed(*place, vocabulary()) == allowed(*fresh, vocabulary()), boost::test_tools::per_element());
     BOOST_TEST(place->is_complete() == fresh->is_complete());
-    for (std::size_t i = length - back; i < all.size(); ++i) place->accept(all[i]);
-    for (std::size_t i = length; i < all.size(); ++i) other->accept(all[i]);
+    for (std::size_t i = length - back; i < tokens.size(); ++i) place->accept(tokens[i]);
+    for (std::size_t i = length; i < tokens.size(); ++i) other->accept(tokens[i]);
     BOOST_TEST((place->is_complete() && other->is_complete()));
   }
   BOOST_CHECK_THROW(make()->roll_back(1), std::invalid_argument);
@@ -387,10 +387,10 @@ std::string refusal_of_tool(const char* chat_template, const std::string& parame
 }
 
 std::string loosened_in_tool(const char* chat_template, const std::string& parameters) {
-  std::string all;
+  std::string result;
   for (const auto& each : calls_of_tool(chat_template, parameters, false).loosened)
-    all += (all.empty() ? "" : ", ") + each.name + " " + each.path;
-  return all;
+    result += (result.empty() ? "" : ", ") + each.name + " " + each.path;
+  return result;
 }
 
 const auto* const in_text = "<tool_call><function=<parameter=";

@@ -115,21 +115,21 @@ class check {
 };
 
 settings read_settings(int argc, char** argv) {
-  settings all;
+  settings result;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--verbose") {
-      all.verbose = true;
+      result.verbose = true;
     } else if (argument == "--model" && i + 1 < argc) {
-      all.model = argv[++i];
+      result.model = argv[++i];
     } else if (argument.starts_with('-')) {
       throw std::invalid_argument("the argument " + std::string(argument) + " is not understood; --help explains all");
     } else {
-      all.paths.emplace_back(argument);
+      result.paths.emplace_back(argument);
     }
   }
-  if (all.paths.empty()) throw std::invalid_argument("a PATH is needed; --help explains all");
-  return all;
+  if (result.paths.empty()) throw std::invalid_argument("a PATH is needed; --help explains all");
+  return result;
 }
 
 void run_text(check& checks, const std::string& text, const std::string& name) {
@@ -161,10 +161,10 @@ std::vector<std::filesystem::path> files_of(const std::filesystem::path& path) {
   return files;
 }
 
-int run(const settings& all) {
-  const std::shared_ptr<const cogen::text::tokenizer> tokens = tokenizer_of_model(all.model);
-  check checks(tokens, all.verbose);
-  for (const auto& path : all.paths)
+int run(const settings& options) {
+  const std::shared_ptr<const cogen::text::tokenizer> tokens = tokenizer_of_model(options.model);
+  check checks(tokens, options.verbose);
+  for (const auto& path : options.paths)
     for (const auto& file : files_of(path)) run_file(checks, file);
   return checks.report();
 }

@@ -17,8 +17,8 @@ constexpr std::string_view end = "<a>";
 std::shared_ptr<const compiled_grammar> grammar_of(const regex_node& texts) {
   rule_list rules;
   rules.add("root", add_unquoted_text(texts, {end, literal(end)}, rules));
-  static compiler one(shared_vocabulary());
-  return one.compile_rules({rules.text()});
+  static compiler grammars(shared_vocabulary());
+  return grammars.compile_rules({rules.text()});
 }
 
 /// What a reader takes for the text in what was written before the end.

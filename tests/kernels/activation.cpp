@@ -57,12 +57,12 @@ BOOST_AUTO_TEST_CASE(squares_sigmoid_and_xielu_agree_with_their_formulas) {
   worker_pool workers(1);
   constexpr std::array<float, 4> parameters{0.8F, 0.9F, 0.5F, -1e-6F};  // p, n, b, e
   std::vector<float> x(6000);
-  for (std::size_t at = 0; at < x.size(); ++at) x[at] = static_cast<float>(at) * 0.003F - 9.0F;
-  const auto wanted = [&](activation kind, double of) {
-    if (kind == activation::relu_squared) return std::max(of, 0.0) * std::max(of, 0.0);
-    if (kind == activation::sigmoid) return 1 / (1 + std::exp(-of));
-    if (of > 0) return parameters[0] * of * of + parameters[2] * of;
-    return parameters[1] * (std::expm1(std::min<double>(of, parameters[3])) - of) + parameters[2] * of;
+  for (std::size_t index = 0; index < x.size(); ++index) x[index] = static_cast<float>(index) * 0.003F - 9.0F;
+  const auto wanted = [&](activation kind, double value) {
+    if (kind == activation::relu_squared) return std::max(value, 0.0) * std::max(value, 0.0);
+    if (kind == activation::sigmoid) return 1 / (1 + std::exp(-value));
+    if (value > 0) return parameters[0] * value * value + parameters[2] * value;
+    return parameters[1] * (std::expm1(std::min<double>(value, parameters[3])) - value) + parameters[2] * value;
   };
   for (const auto kind : {activation::relu_squared, activation::sigmoid, activation::xielu})
     for_each_set(workers, [&](const execution& run) {
@@ -73,9 +73,10 @@ BOOST_AUTO_TEST_CASE(squares_sigmoid_and_xielu_agree_with_their_formulas) {
                      .rows = 1,
                      .width = static_cast<std::int64_t>(x.size()),
                      .parameters = parameters.data()});
-      for (std::size_t at = 0; at < x.size(); ++at) {
-        const double exact = wanted(kind, x[at]);
-        BOOST_REQUIRE_MESSAGE(std::abs(out[at] - exact) <= 3e-7 * (1 + std::abs(exact)), x[at] << " gives " << out[at]);
+      for (std::size_t index = 0; index < x.size(); ++index) {
+        const double exact = wanted(kind, x[index]);
+        BOOST_REQUIRE_MESSAGE(std::abs(out[index] - exact) <= 3e-7 * (1 + std::abs(exact)),
+                              x[index] << " gives " << out[index]);
       }
     });
 }
@@ -84,9 +85,9 @@ BOOST_AUTO_TEST_CASE(swiglu_oai_cuts_both_of_its_numbers) {
   worker_pool workers(1);
   constexpr std::array<float, 4> parameters{1.702F, 1.5F};  // a, l
   std::vector<float> x(4000), factor(4000);
-  for (std::size_t at = 0; at < x.size(); ++at) {
-    x[at] = static_cast<float>(at) * 0.005F - 10;
-    factor[at] = static_cast<float>(at * 7 % 4000) * 0.002F - 4;
+  for (std::size_t index = 0; index < x.size(); ++index) {
+    x[index] = static_cast<float>(index) * 0.005F - 10;
+    factor[index] = static_cast<float>(index * 7 % 4000) * 0.002F - 4;
   }
   x.back() = std::nanf("");
   for_each_set(workers, [&](const execution& run) {
@@ -98,10 +99,11 @@ BOOST_AUTO_TEST_CASE(swiglu_oai_cuts_both_of_its_numbers) {
                    .rows = 1,
                    .width = static_cast<std::int64_t>(x.size()),
                    .parameters = parameters.data()});
-    for (std::size_t at = 0; at + 1 < x.size(); ++at) {
-      const double gate = std::min(x[at], 1.5F), up = std::clamp(factor[at], -1.5F, 1.5F);
+    for (std::size_t index = 0; index + 1 < x.size(); ++index) {
+      const double gate = std::min(x[index], 1.5F), up = std::clamp(factor[index], -1.5F, 1.5F);
       const double exact = (up + 1) * gate / (1 + std::exp(-double{parameters[0]} * gate));
-      BOOST_REQUIRE_MESSAGE(std::abs(out[at] - exact) <= 3e-7 * (1 + std::abs(exact)), x[at] << " gives " << out[at]);
+      BOOST_REQUIRE_MESSAGE(std::abs(out[index] - exact) <= 3e-7 * (1 + std::abs(exact)),
+                            x[index] << " gives " << out[index]);
     }
     BOOST_TEST(std::isnan(out.back()));
   });
@@ -122,15 +124,16 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle) {
 BOOST_AUTO_TEST_CASE(is_accurate_beside_its_input_everywhere_and_in_itself_where_it_counts) {
   worker_pool workers(1);
   std::vector<float> x(6000);
-  for (std::size_t at = 0; at < x.size(); ++at) x[at] = static_cast<float>(at) * 0.003F - 9.0F;
+  for (std::size_t index = 0; index < x.size(); ++index) x[index] = static_cast<float>(index) * 0.003F - 9.0F;
   for (const auto kind : kinds)
     for_each_set(workers, [&](const execution& run) {
       const std::vector<float> out = activated(run, kind, x);
-      for (std::size_t at = 0; at < x.size(); ++at) {
-        const double wanted = exact(kind, x[at]);
-        const double error = std::abs(out[at] - wanted);
-        BOOST_REQUIRE_MESSAGE(error <= std::abs(x[at]) * 2e-7, x[at] << " gives " << out[at] << ", not " << wanted);
-        if (x[at] > -3) BOOST_REQUIRE_MESSAGE(error <= std::abs(wanted) * 1e-6, x[at] << " gives " << out[at]);
+      for (std::size_t index = 0; index < x.size(); ++index) {
+        const double wanted = exact(kind, x[index]);
+        const double error = std::abs(out[index] - wanted);
+        BOOST_REQUIRE_MESSAGE(error <= std::abs(x[index]) * 2e-7,
+                              x[index] << " gives " << out[index] << ", not " << wanted);
+        if (x[index] > -3) BOOST_REQUIRE_MESSAGE(error <= std::abs(wanted) * 1e-6, x[index] << " gives " << out[index]);
       }
     });
 }
@@ -139,12 +142,12 @@ BOOST_AUTO_TEST_CASE(the_exponential_is_accurate_over_its_whole_range) {
   worker_pool workers(1);
   constexpr std::size_t count = 4000;
   std::vector<float> x(count);
-  for (std::size_t at = 0; at < count; ++at) x[at] = static_cast<float>(at) * 0.05F - 86.0F;
+  for (std::size_t index = 0; index < count; ++index) x[index] = static_cast<float>(index) * 0.05F - 86.0F;
   for_each_set(workers, [&](const execution& run) {
     const std::vector<float> out = activated(run, activation::silu, x);
-    for (std::size_t at = 0; at < count; ++at) {
-      const double wanted = exact(activation::silu, x[at]);
-      BOOST_REQUIRE(std::abs(out[at] - wanted) <= std::abs(wanted) * 4e-7);
+    for (std::size_t index = 0; index < count; ++index) {
+      const double wanted = exact(activation::silu, x[index]);
+      BOOST_REQUIRE(std::abs(out[index] - wanted) <= std::abs(wanted) * 4e-7);
     }
   });
 }

@@ -104,11 +104,11 @@ class seen_storage {
 
   void write(std::int64_t position) {
     const auto [heads, kv_heads, head_dim] = numbers_.form;
-    auto from = static_cast<std::size_t>(position * numbers_.form.kv_width());
+    auto index = static_cast<std::size_t>(position * numbers_.form.kv_width());
     for (int head = 0; head < kv_heads; ++head)
-      for (int dim = 0; dim < head_dim; ++dim, ++from) {
-        storage_.set(false, position, head, dim, numbers_.k[from]);
-        storage_.set(true, position, head, dim, numbers_.v[from]);
+      for (int dim = 0; dim < head_dim; ++dim, ++index) {
+        storage_.set(false, position, head, dim, numbers_.k[index]);
+        storage_.set(true, position, head, dim, numbers_.v[index]);
       }
   }
 
@@ -150,18 +150,18 @@ void check_chunks(const attention_numbers& numbers, const cache::attention_span&
 }
 
 /// The bits of each query in chunks, alone and on several threads are those that it has in one call of all.
-void check_bits(const attention_numbers& numbers, const cache::attention_span& span, worker_pool& one,
+void check_bits(const attention_numbers& numbers, const cache::attention_span& span, worker_pool& single,
                 worker_pool& several) {
   using place = seen_storage::place;
   std::map<instruction_set, std::vector<float>> whole;
-  const seen_storage all(numbers, span, 0, numbers.length, place::row);
-  for_each_set(one, [&](const execution& run) { whole[run.set] = all.attend(run); });
+  const seen_storage storage(numbers, span, 0, numbers.length, place::row);
+  for_each_set(single, [&](const execution& run) { whole[run.set] = storage.attend(run); });
   for (const std::int64_t chunk : {1, 13, 64, 333})
     for (std::int64_t first = 0; first < numbers.length; first += chunk == 1 ? 29 : chunk) {
       const std::int64_t last = std::min(first + chunk, numbers.length);
       const seen_storage part(numbers, span, first, last, place::row);
       const std::int64_t count = (last - first) * numbers.form.q_width();
-      for_each_set(one, [&](const execution& run) {
+      for_each_set(single, [&](const execution& run) {
         execution other = run;
         other.workers = &several;
         const float* same = whole[run.set].data() + first * numbers.form.q_width();
@@ -196,12 +196,12 @@ BOOST_AUTO_TEST_CASE(what_is_read_is_what_the_mask_shows) {
 }
 
 BOOST_AUTO_TEST_CASE(every_rule_keeps_the_bits_of_a_query_in_any_chunking_and_number_of_threads) {
-  worker_pool one(1), three(3);
+  worker_pool single(1), three(3);
   const attention_numbers numbers({.heads = 3, .kv_heads = 1, .head_dim = 20}, 600, 5);
   for (const cache::attention_span& span : spans) {
     std::ostringstream rule;
     print(rule, span);
-    BOOST_TEST_CONTEXT(rule.str()) { check_bits(numbers, span, one, three); }
+    BOOST_TEST_CONTEXT(rule.str()) { check_bits(numbers, span, single, three); }
   }
 }
 

@@ -47,11 +47,11 @@ struct attention_numbers {
         v(random_floats(static_cast<std::size_t>(tokens * shape.kv_width()), seed + 3)) {}
 
   /// [heads, length, head_dim]
-  at::Tensor queries(const std::vector<float>& of) const {
-    return tensor(of, {length, form.heads, form.head_dim}).transpose(0, 1);
+  at::Tensor queries(const std::vector<float>& values) const {
+    return tensor(values, {length, form.heads, form.head_dim}).transpose(0, 1);
   }
-  at::Tensor tokens(const std::vector<float>& of) const {
-    return tensor(of, {length, form.kv_heads, form.head_dim}).transpose(0, 1);
+  at::Tensor tokens(const std::vector<float>& values) const {
+    return tensor(values, {length, form.kv_heads, form.head_dim}).transpose(0, 1);
   }
   /// Of [kv_heads, length, head_dim], as query heads see them.
   at::Tensor shared(const at::Tensor& kv) const { return kv.repeat_interleave(form.heads / form.kv_heads, 0); }

@@ -45,8 +45,8 @@ struct convolution {
                            const std::vector<std::int64_t>& pieces) const {
     recurrent_states states(1, state_floats());
     std::vector<float> out(x.size());
-    run_in_pieces(states, tokens, pieces, [&](std::int64_t at, const token_rows& row) {
-      (*this)(run, {&row, 1}, x.data() + at * stride(), out.data() + at * stride());
+    run_in_pieces(states, tokens, pieces, [&](std::int64_t position, const token_rows& row) {
+      (*this)(run, {&row, 1}, x.data() + position * stride(), out.data() + position * stride());
     });
     return out;
   }
@@ -54,9 +54,9 @@ struct convolution {
   double expected(const std::vector<float>& x, std::int64_t token, std::int64_t channel) const {
     double sum = biased ? bias[static_cast<std::size_t>(channel)] : 0.0;
     for (int tap = 0; tap < taps; ++tap) {
-      const std::int64_t from = token + tap - (taps - 1);
-      if (from < 0) continue;
-      sum += double{x[static_cast<std::size_t>(from * stride() + channel)]} *
+      const std::int64_t source = token + tap - (taps - 1);
+      if (source < 0) continue;
+      sum += double{x[static_cast<std::size_t>(source * stride() + channel)]} *
              weight[static_cast<std::size_t>(tap * channels + channel)];
     }
     return silu ? sum / (1 + std::exp(-sum)) : sum;
@@ -129,11 +129,11 @@ BOOST_AUTO_TEST_CASE(the_state_holds_the_last_inputs_oldest_first) {
     const std::vector<float> x = convolve.inputs(5, 3);
     std::vector<float> out(x.size());
     recurrent_states states(1, convolve.state_floats());
-    run_in_pieces(states, 5, {2}, [&](std::int64_t at, const token_rows& row) {
-      convolve(run, {&row, 1}, x.data() + at * convolve.stride(), out.data() + at * convolve.stride());
-      BOOST_TEST(std::isnan(row.after[4]));  // before the part that is this kernel's
+    run_in_pieces(states, 5, {2}, [&](std::int64_t position, const token_rows& row) {
+      convolve(run, {&row, 1}, x.data() + position * convolve.stride(), out.data() + position * convolve.stride());
+      BOOST_TEST(std::isnan(row.final_state[4]));  // before the part that is this kernel's
     });
-    const std::vector<float> kept = states.of(0);
+    const std::vector<float> kept = states.state(0);
     for (std::size_t tap = 0; tap < 3; ++tap)
       for (std::size_t channel = 0; channel < 21; ++channel)
         BOOST_REQUIRE(kept[5 + tap * 21 + channel] == x[(2 + tap) * 24 + channel]);

@@ -45,18 +45,18 @@ class stored_block {
   std::vector<double> numbers(bool values) const {
     std::vector<float> by_token(static_cast<std::size_t>(64 * head_dim_));
     codecs_[values ? 1 : 0]->dequantize(data(values), head_dim_, by_token.data());
-    std::vector<double> all(by_token.size());
+    std::vector<double> result(by_token.size());
     for (int token = 0; token < 64; ++token)
       for (int dim = 0; dim < head_dim_; ++dim)
-        all[static_cast<std::size_t>(values ? token * head_dim_ + dim : dim * 64 + token)] =
+        result[static_cast<std::size_t>(values ? token * head_dim_ + dim : dim * 64 + token)] =
             by_token[static_cast<std::size_t>(token * head_dim_ + dim)];
-    return all;
+    return result;
   }
 
   /// What one of `numbers`, or what codes contribute to it beyond its minimum, is at most.
   double largest(bool values) const {
-    const std::vector<double> all = numbers(values);
-    const auto [least, most] = std::ranges::minmax(all);
+    const std::vector<double> elements = numbers(values);
+    const auto [least, most] = std::ranges::minmax(elements);
     return std::max({most - least, -least, most});
   }
 
@@ -71,20 +71,20 @@ class stored_block {
 std::vector<float> random_rows(int rows, int depth) {
   std::mt19937 random(static_cast<unsigned>(rows + 100 * depth));
   std::normal_distribution<float> normal(0, 2);
-  std::vector<float> all(static_cast<std::size_t>(rows * depth));
-  std::ranges::generate(all, [&] { return normal(random); });
-  return all;
+  std::vector<float> result(static_cast<std::size_t>(rows * depth));
+  std::ranges::generate(result, [&] { return normal(random); });
+  return result;
 }
 
 /// How rows are rounded: to so many bits, and once for all blocks where that can be.
 struct rounding_of_rows {
   int bits;
-  bool before;
+  bool precomputed;
 };
 
 /// [rows, columns rounded up to 16]
 std::vector<float> product(const stored_block& block, bool values, const std::vector<float>& a, int first, int rows,
-                           const rounding_of_rows& how, instruction_set set) {
+                           const rounding_of_rows& rounding, instruction_set set) {
   const int depth = block.depth(values), columns = (block.columns(values) + 15) / 16 * 16;
   std::vector<float> c(static_cast<std::size_t>(rows * columns));
   std::vector<float> rounded(static_cast<std::size_t>(rows * rounded_row_floats(depth)));
@@ -96,12 +96,12 @@ std::vector<float> product(const stored_block& block, bool values, const std::ve
                      .columns = columns,
                      .a = a.data() + first * depth,
                      .a_stride = depth,
-                     .a_bits = how.bits,
+                     .a_bits = rounding.bits,
                      .c = c.data(),
                      .c_stride = columns,
                      .rows = rows,
-                     .rounded = how.before ? rounded.data() : nullptr};
-  if (how.before) int8_kernels_of(set).round_rows(job);
+                     .rounded = rounding.precomputed ? rounded.data() : nullptr};
+  if (rounding.precomputed) int8_kernels_of(set).round_rows(job);
   int8_kernels_of(set).multiply_codes(job);
   return c;
 }
@@ -160,11 +160,11 @@ BOOST_AUTO_TEST_CASE(what_is_no_number_stays_in_its_row) {
     for (const float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
       for (const instruction_set set : tested_instruction_sets()) {
         std::vector<float> a = random_rows(3, 64);
-        const std::vector<float> before = product(block, values, a, 0, 3, {15, false}, set);
+        const std::vector<float> clean = product(block, values, a, 0, 3, {15, false}, set);
         a[64 + 10] = odd;
         const std::vector<float> after = product(block, values, a, 0, 3, {15, false}, set);
         for (std::size_t i = 0; i < after.size(); ++i)
-          BOOST_TEST((i / 64 == 1 ? !std::isfinite(after[i]) : after[i] == before[i]));
+          BOOST_TEST((i / 64 == 1 ? !std::isfinite(after[i]) : after[i] == clean[i]));
       }
 }
 
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(rows_of_zeros_and_of_the_smallest_numbers_are_zeros) {
     for (const float small : {0.0F, -0.0F, std::numeric_limits<float>::denorm_min(), 1e-37F})
       for (const instruction_set set : tested_instruction_sets()) {
         const std::vector<float> c = product(block, values, std::vector<float>(64, small), 0, 1, {15, false}, set);
-        BOOST_TEST(std::ranges::all_of(c, [](float each) { return std::abs(each) < 1e-33F; }));
+        BOOST_TEST(std::ranges::all_of(c, [](float value) { return std::abs(value) < 1e-33F; }));
       }
 }
 

@@ -16,18 +16,18 @@ constexpr const char* variable = "COGEN_INSTRUCTION_SET";
 class forced_set {
  public:
   explicit forced_set(const char* value) {
-    if (const char* before = std::getenv(variable)) before_ = before;
+    if (const char* previous = std::getenv(variable)) previous_ = previous;
     setenv(variable, value, 1);
   }
   ~forced_set() {
-    if (before_.empty())
+    if (previous_.empty())
       unsetenv(variable);
     else
-      setenv(variable, before_.c_str(), 1);
+      setenv(variable, previous_.c_str(), 1);
   }
 
  private:
-  std::string before_;
+  std::string previous_;
 };
 
 bool names_the_value(const std::invalid_argument& error, const char* value) {

@@ -35,17 +35,18 @@ std::vector<float> rounded(const std::vector<float>& x, Limit limit) {
   std::vector<float> result(x.size());
   for (std::size_t first = 0; first < x.size(); first += 32) {
     std::vector<float> sizes;
-    for (std::size_t at = first; at < first + 32; ++at) sizes.push_back(std::abs(x[at]));
+    for (std::size_t index = first; index < first + 32; ++index) sizes.push_back(std::abs(x[index]));
     std::ranges::sort(sizes, std::greater());
     const float most = limit(magnitudes{sizes[0], sizes[1]}), scale = most / 127.0F, inverse = 127.0F / most;
-    for (std::size_t at = first; at < first + 32; ++at) result[at] = std::nearbyint(x[at] * inverse) * scale;
+    for (std::size_t index = first; index < first + 32; ++index)
+      result[index] = std::nearbyint(x[index] * inverse) * scale;
   }
   return result;
 }
 
 /// To 8 bits, the largest to 9 if need be, as the header says it.
 std::vector<float> rounded(const std::vector<float>& x) {
-  return rounded(x, [](const magnitudes& of) { return std::max(of.next, of.largest / 2); });
+  return rounded(x, [](const magnitudes& sizes) { return std::max(sizes.next, sizes.largest / 2); });
 }
 
 std::vector<float> rounded_to_bf16(const std::vector<float>& x) {
@@ -74,8 +75,8 @@ BOOST_AUTO_TEST_CASE(is_the_product_of_rounded_rows_for_every_format_and_number_
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 33, 100, 130})
       for_each_set(workers, [&](const execution& run) {
         BOOST_TEST_CONTEXT(name_of(format) << ", " << rows << " rows") {
-          const problem each(format, rows, 136, whole_blocks(format, 160), workers);
-          BOOST_TEST(each.error(each.multiply(fast(run)), rounded(each.x)) < 2e-6);
+          const problem layer(format, rows, 136, whole_blocks(format, 160), workers);
+          BOOST_TEST(layer.error(layer.multiply(fast(run)), rounded(layer.x)) < 2e-6);
         }
       });
 }
@@ -87,8 +88,8 @@ BOOST_AUTO_TEST_CASE(awkward_shapes_are_products_of_rounded_rows) {
       for (const std::int64_t outputs : {1, 7, 8, 24, 31, 32, 33, 64, 65, 72, 97})
         for (const std::int64_t inputs : {32, 64, 320, 352, 704})
           for (const std::int64_t rows : {1, 5, 20}) {
-            const problem each(format, rows, outputs, inputs, workers);
-            BOOST_REQUIRE(each.error(each.multiply(fast(run)), rounded(each.x)) < 2e-6);
+            const problem layer(format, rows, outputs, inputs, workers);
+            BOOST_REQUIRE(layer.error(layer.multiply(fast(run)), rounded(layer.x)) < 2e-6);
           }
   });
 }
@@ -99,10 +100,10 @@ BOOST_AUTO_TEST_CASE(quantized_weights_give_the_same_bits_on_every_instruction_s
   if (sets.size() < 2) BOOST_TEST_MESSAGE("SKIPPED: this machine has one instruction set");
   for (const weight_format format : quantized_formats)
     for (const std::int64_t rows : {1, 2, 5, 9, 40}) {
-      const problem each(format, rows, 200, whole_blocks(format, 672), workers);
-      const std::vector<float> expected = each.multiply({&workers, sets.front(), compute_type::int8});
+      const problem layer(format, rows, 200, whole_blocks(format, 672), workers);
+      const std::vector<float> expected = layer.multiply({&workers, sets.front(), compute_type::int8});
       for (const instruction_set set : sets) {
-        const std::vector<float> y = each.multiply({&workers, set, compute_type::int8});
+        const std::vector<float> y = layer.multiply({&workers, set, compute_type::int8});
         BOOST_TEST(same_bits(y.data(), expected.data(), rows * 200), name_of(format)
                                                                          << ", " << rows << " rows, " << name_of(set));
       }
@@ -111,19 +112,19 @@ BOOST_AUTO_TEST_CASE(quantized_weights_give_the_same_bits_on_every_instruction_s
 
 BOOST_AUTO_TEST_CASE(an_input_far_larger_than_the_others_takes_half_as_much_of_their_precision) {
   worker_pool workers(1);
-  problem each(weight_format::q8_0, 40, 64, 32, workers), by_the_largest(weight_format::q8_0, 40, 64, 32, workers);
-  for (std::size_t row = 0; row < 40; ++row) each.x[32 * row + row % 32] = 30.0F;
-  const std::vector<float> y = each.multiply({&workers, preferred_instruction_set(), compute_type::int8});
-  by_the_largest.x = rounded(each.x, [](const magnitudes& of) { return of.largest; });
-  BOOST_TEST(each.error(y) < 0.7 * each.error(by_the_largest.multiply({&workers})));
+  problem layer(weight_format::q8_0, 40, 64, 32, workers), by_the_largest(weight_format::q8_0, 40, 64, 32, workers);
+  for (std::size_t row = 0; row < 40; ++row) layer.x[32 * row + row % 32] = 30.0F;
+  const std::vector<float> y = layer.multiply({&workers, preferred_instruction_set(), compute_type::int8});
+  by_the_largest.x = rounded(layer.x, [](const magnitudes& sizes) { return sizes.largest; });
+  BOOST_TEST(layer.error(y) < 0.7 * layer.error(by_the_largest.multiply({&workers})));
 }
 
 BOOST_AUTO_TEST_CASE(the_largest_sums_of_integers_are_exact_on_every_instruction_set) {
   worker_pool workers(2);
   for (const int weight : {-128, 127}) {
     std::vector<std::byte> block(34, static_cast<std::byte>(weight));
-    const std::uint16_t one = float_to_f16(1.0F);
-    std::memcpy(block.data(), &one, sizeof one);
+    const std::uint16_t scale = float_to_f16(1.0F);
+    std::memcpy(block.data(), &scale, sizeof scale);
     const weight_source source{weight_format::q8_0, 1,
                                [&](std::int64_t, std::int64_t, std::byte*) { return block.data(); }};
     const tiled_matrix packed({&source, 1}, 32, workers);
@@ -152,8 +153,8 @@ BOOST_AUTO_TEST_CASE(bf16_weights_meet_rows_rounded_to_bf16) {
       for (const std::int64_t inputs : {1, 2, 157, 576})
         for (const std::int64_t rows : {1, 3, 4, 5, 12, 13, 40, 130})
           BOOST_TEST_CONTEXT(outputs << " x " << inputs << ", " << rows << " rows") {
-            const problem each(weight_format::bf16, rows, outputs, inputs, workers);
-            BOOST_TEST(each.error(each.multiply(run), rounded_to_bf16(each.x)) < 4e-6);
+            const problem layer(weight_format::bf16, rows, outputs, inputs, workers);
+            BOOST_TEST(layer.error(layer.multiply(run), rounded_to_bf16(layer.x)) < 4e-6);
           }
   });
 }
@@ -162,24 +163,24 @@ BOOST_AUTO_TEST_CASE(other_weights_are_multiplied_exactly) {
   worker_pool workers(2);
   for_each_set(workers, [&](const execution& run) {
     for (const weight_format format : {weight_format::f32, weight_format::f16}) {
-      const problem each(format, 5, 100, 157, workers);
-      const std::vector<float> y = each.multiply(fast(run)), expected = each.multiply(run);
+      const problem layer(format, 5, 100, 157, workers);
+      const std::vector<float> y = layer.multiply(fast(run)), expected = layer.multiply(run);
       BOOST_TEST(same_bits(y.data(), expected.data(), 500));
     }
   });
 }
 
 BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch_and_on_any_number_of_threads) {
-  worker_pool one(1), three(3);
+  worker_pool single(1), three(3);
   std::mt19937 engine(5);
   for (const weight_format format : all_formats)
-    for_each_set(one, [&](const execution& run) {
-      const problem whole(format, 150, 200, whole_blocks(format, is_quantized(format) ? 672 : 283), one);
+    for_each_set(single, [&](const execution& run) {
+      const problem whole(format, 150, 200, whole_blocks(format, is_quantized(format) ? 672 : 283), single);
       const std::int64_t n = whole.packed.outputs();
       const std::vector<float> expected = whole.multiply(fast(run));
       for (int round = 0; round < 12; ++round) {
         execution other = fast(run);
-        other.workers = engine() % 2 ? &one : &three;
+        other.workers = engine() % 2 ? &single : &three;
         const std::int64_t first = engine() % 150;
         const std::int64_t most = round % 2 ? 150 - first : std::min<std::int64_t>(14, 150 - first);
         const std::int64_t last = first + 1 + static_cast<std::int64_t>(engine()) % most;
@@ -194,14 +195,14 @@ BOOST_AUTO_TEST_CASE(bias_and_residual_come_after_the_sum) {
   for (const weight_format format : {weight_format::q8_0, weight_format::bf16})
     for (const std::int64_t rows : {1, 9, 31})
       for_each_set(workers, [&](const execution& run) {
-        const problem each(format, rows, 100, 64, workers);
+        const problem layer(format, rows, 100, 64, workers);
         const std::vector<float> bias = random_floats(100, 3);
-        const std::vector<float> plain = each.multiply(fast(run));
-        const std::vector<float> before = random_floats(static_cast<std::size_t>(rows * 108), 4);
-        std::vector<float> y = before;
-        std::vector<float> scratch(static_cast<std::size_t>(linear_scratch_floats(fast(run), each.packed, rows)));
-        linear(fast(run), each.packed,
-               {.x = each.x.data(),
+        const std::vector<float> plain = layer.multiply(fast(run));
+        const std::vector<float> residual = random_floats(static_cast<std::size_t>(rows * 108), 4);
+        std::vector<float> y = residual;
+        std::vector<float> scratch(static_cast<std::size_t>(linear_scratch_floats(fast(run), layer.packed, rows)));
+        linear(fast(run), layer.packed,
+               {.x = layer.x.data(),
                 .x_stride = 64,
                 .y = y.data(),
                 .y_stride = 108,
@@ -211,9 +212,10 @@ BOOST_AUTO_TEST_CASE(bias_and_residual_come_after_the_sum) {
                 .scratch = scratch.data()});
         for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row)
           for (std::size_t column = 0; column < 108; ++column) {
-            const std::size_t at = row * 108 + column;
-            const float wanted = column < 100 ? (plain[row * 100 + column] + bias[column]) + before[at] : before[at];
-            BOOST_REQUIRE(y[at] == wanted);
+            const std::size_t offset = row * 108 + column;
+            const float wanted =
+                column < 100 ? (plain[row * 100 + column] + bias[column]) + residual[offset] : residual[offset];
+            BOOST_REQUIRE(y[offset] == wanted);
           }
       });
 }
@@ -224,14 +226,14 @@ BOOST_AUTO_TEST_CASE(a_row_with_an_input_beyond_all_bounds_spoils_only_itself) {
     for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity(), 0x1p100F})
       for_each_set(workers, [&](const execution& run) {
         const std::int64_t inputs = whole_blocks(format, 64);
-        problem each(format, 20, 64, inputs, workers);
-        const std::vector<float> clean = each.multiply(fast(run));
-        each.x[static_cast<std::size_t>(7 * inputs + 3)] = value;
-        const std::vector<float> spoilt = each.multiply(fast(run));
+        problem layer(format, 20, 64, inputs, workers);
+        const std::vector<float> clean = layer.multiply(fast(run));
+        layer.x[static_cast<std::size_t>(7 * inputs + 3)] = value;
+        const std::vector<float> spoilt = layer.multiply(fast(run));
         for (std::size_t row = 0; row < 20; ++row)
           for (std::size_t column = 0; column < 64; ++column) {
-            const std::size_t at = row * 64 + column;
-            BOOST_REQUIRE(row == 7 ? std::isnan(spoilt[at]) : spoilt[at] == clean[at]);
+            const std::size_t offset = row * 64 + column;
+            BOOST_REQUIRE(row == 7 ? std::isnan(spoilt[offset]) : spoilt[offset] == clean[offset]);
           }
       });
 }
@@ -239,14 +241,14 @@ BOOST_AUTO_TEST_CASE(a_row_with_an_input_beyond_all_bounds_spoils_only_itself) {
 BOOST_AUTO_TEST_CASE(zeros_and_the_smallest_and_largest_numbers_are_no_exception) {
   worker_pool workers(2);
   for_each_set(workers, [&](const execution& run) {
-    problem each(weight_format::q4_1, 4, 64, 64, workers);
-    std::fill_n(each.x.begin(), 64, 0.0F);
-    std::fill_n(each.x.begin() + 64, 64, std::numeric_limits<float>::denorm_min());
-    std::fill_n(each.x.begin() + 128, 64, -0.0F);
-    std::fill_n(each.x.begin() + 192, 64, 1e30F);
-    const std::vector<float> y = each.multiply(fast(run));
-    for (std::size_t at = 0; at < 192; ++at) BOOST_REQUIRE(y[at] == 0.0F);
-    for (std::size_t at = 192; at < 256; ++at) BOOST_REQUIRE(std::isfinite(y[at]));
+    problem layer(weight_format::q4_1, 4, 64, 64, workers);
+    std::fill_n(layer.x.begin(), 64, 0.0F);
+    std::fill_n(layer.x.begin() + 64, 64, std::numeric_limits<float>::denorm_min());
+    std::fill_n(layer.x.begin() + 128, 64, -0.0F);
+    std::fill_n(layer.x.begin() + 192, 64, 1e30F);
+    const std::vector<float> y = layer.multiply(fast(run));
+    for (std::size_t index = 0; index < 192; ++index) BOOST_REQUIRE(y[index] == 0.0F);
+    for (std::size_t index = 192; index < 256; ++index) BOOST_REQUIRE(std::isfinite(y[index]));
   });
 }
 
@@ -256,7 +258,7 @@ BOOST_AUTO_TEST_CASE(several_sources_multiply_like_one) {
   const encoder_rows k = random_rows(weight_format::bf16, 24, 64, 2);
   const encoder_rows v = random_rows(weight_format::f16, 24, 64, 3);
   const weight_source sources[] = {q.source(), k.source(), v.source()};
-  const tiled_matrix all(sources, 64, workers);
+  const tiled_matrix qkv(sources, 64, workers);
   const std::vector<float> x = random_floats(3 * 64, 8);
   const auto multiplied = [&](const execution& run, const tiled_matrix& weights) {
     std::vector<float> y(static_cast<std::size_t>(3 * weights.outputs()));
@@ -271,7 +273,7 @@ BOOST_AUTO_TEST_CASE(several_sources_multiply_like_one) {
     return y;
   };
   for_each_set(workers, [&](const execution& run) {
-    const std::vector<float> y = multiplied(fast(run), all);
+    const std::vector<float> y = multiplied(fast(run), qkv);
     std::int64_t first = 0;
     for (const weight_source& source : sources) {
       const std::vector<float> alone = multiplied(fast(run), tiled_matrix({&source, 1}, 64, workers));
@@ -286,8 +288,8 @@ BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
   worker_pool workers(2);
   for (const weight_format format : all_formats)
     for (const std::int64_t rows : {1, 2, 5, 13, 40}) {
-      const problem each(format, rows, 136, whole_blocks(format, is_quantized(format) ? 672 : 157), workers);
-      check_emulations(workers, [&](const execution& run) { return each.multiply(fast(run)); });
+      const problem layer(format, rows, 136, whole_blocks(format, is_quantized(format) ? 672 : 157), workers);
+      check_emulations(workers, [&](const execution& run) { return layer.multiply(fast(run)); });
     }
 }
 

@@ -37,19 +37,19 @@ class kv_storage {
   const cache::kv_view& view() const { return view_; }
 
   /// The key (value) as float32, read back by the view's own definition.
-  float at(bool value, std::int64_t position, int head, int dim) const {
-    const std::byte* from = place(value, position, head, dim);
-    if (view_.type == cache::scalar::f32) return *reinterpret_cast<const float*>(from);
-    const auto bits = *reinterpret_cast<const std::uint16_t*>(from);
+  float get(bool value, std::int64_t position, int head, int dim) const {
+    const std::byte* source = place(value, position, head, dim);
+    if (view_.type == cache::scalar::f32) return *reinterpret_cast<const float*>(source);
+    const auto bits = *reinterpret_cast<const std::uint16_t*>(source);
     return view_.type == cache::scalar::f16 ? f16_to_float(bits) : bf16_to_float(bits);
   }
 
   void set(bool value, std::int64_t position, int head, int dim, float number) {
-    std::byte* to = place(value, position, head, dim);
+    std::byte* target = place(value, position, head, dim);
     if (view_.type == cache::scalar::f32) {
-      *reinterpret_cast<float*>(to) = number;
+      *reinterpret_cast<float*>(target) = number;
     } else {
-      *reinterpret_cast<std::uint16_t*>(to) =
+      *reinterpret_cast<std::uint16_t*>(target) =
           view_.type == cache::scalar::f16 ? float_to_f16(number) : float_to_bf16(number);
     }
   }

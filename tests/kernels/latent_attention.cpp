@@ -32,44 +32,45 @@ struct latent_numbers {
 };
 
 latent_numbers random_numbers(int heads, int dims, int values, int tokens) {
-  const auto of = [&](std::int64_t width, std::uint32_t seed) {
+  const auto random_tensor = [&](std::int64_t width, std::uint32_t seed) {
     return tensor(random_floats(static_cast<std::size_t>(tokens * width), seed), {tokens, width / dims, dims})
         .to(at::kFloat);
   };
-  return {heads, dims, values, of(std::int64_t{heads} * dims, 1), of(dims, 2)};
+  return {heads, dims, values, random_tensor(std::int64_t{heads} * dims, 1), random_tensor(dims, 2)};
 }
 
 /// The results of all queries, the sequence growing by `chunk` tokens a step: [tokens, heads, values].
-at::Tensor attend(const execution& run, const latent_numbers& from, cache::options options, bool stores_values,
+at::Tensor attend(const execution& run, const latent_numbers& numbers, cache::options options, bool stores_values,
                   int chunk) {
-  const cache::kv_cache_spec shape{.kv_heads = 1, .head_dim = from.dims, .latent_dim = stores_values ? 0 : from.values};
-  options.max_sequence_length = from.tokens();
+  const cache::kv_cache_spec shape{
+      .kv_heads = 1, .head_dim = numbers.dims, .latent_dim = stores_values ? 0 : numbers.values};
+  options.max_sequence_length = numbers.tokens();
   options.longest_step = chunk;
   cache::cache memory({&shape, 1}, options);
-  const at::Tensor out = from.q.clone();
-  const std::int64_t width = std::int64_t{from.heads} * from.dims;
-  for (int first = 0; first < from.tokens(); first += chunk) {
-    const int count = std::min(chunk, from.tokens() - first);
+  const at::Tensor out = numbers.q.clone();
+  const std::int64_t width = std::int64_t{numbers.heads} * numbers.dims;
+  for (int first = 0; first < numbers.tokens(); first += chunk) {
+    const int count = std::min(chunk, numbers.tokens() - first);
     const cache::step step({{.slot = 0, .count = count}});
     memory.reserve(step);
-    const at::Tensor k = from.rows.narrow(0, first, count);
+    const at::Tensor k = numbers.rows.narrow(0, first, count);
     memory.layer(0).append(step, k, k.narrow(2, 0, shape.value_dim()));
     const token_rows row{.cache = *memory.layer(0).view(0, first + count), .first = 0, .count = count, .offset = first};
     float* q = out.mutable_data_ptr<float>() + first * width;
     attention(run, {&row, 1},
-              {.q = q, .q_stride = width, .out = q, .out_stride = width, .heads = from.heads, .scale = scale});
+              {.q = q, .q_stride = width, .out = q, .out_stride = width, .heads = numbers.heads, .scale = scale});
     memory.advance(step);
   }
-  return out.narrow(2, 0, from.values).contiguous();
+  return out.narrow(2, 0, numbers.values).contiguous();
 }
 
 bool same(const at::Tensor& a, const at::Tensor& b) {
   return same_bits(a.const_data_ptr<float>(), b.const_data_ptr<float>(), a.numel());
 }
 
-cache::quantization keys_for_both(cache::quantization how) {
-  how.values = how.keys;
-  return how;
+cache::quantization keys_for_both(cache::quantization scheme) {
+  scheme.values = scheme.keys;
+  return scheme;
 }
 
 }  // namespace
@@ -123,8 +124,8 @@ BOOST_AUTO_TEST_CASE(has_the_bits_of_values_that_are_quantized_like_keys) {
   worker_pool workers(2);
   for (const auto& [heads, dims, values] : {std::array{16, 72, 64}, std::array{3, 30, 21}}) {
     const latent_numbers numbers = random_numbers(heads, dims, values, 330);
-    for (const auto& how : {cache::int8(), cache::int4(), cache::kivi2()}) {
-      const cache::options options{.type = cache::scalar::bf16, .kv_quantization = keys_for_both(how)};
+    for (const auto& scheme : {cache::int8(), cache::int4(), cache::kivi2()}) {
+      const cache::options options{.type = cache::scalar::bf16, .kv_quantization = keys_for_both(scheme)};
       for_each_set(workers, [&](const execution& run) {
         BOOST_TEST(same(attend(run, numbers, options, false, 110), attend(run, numbers, options, true, 110)));
       });

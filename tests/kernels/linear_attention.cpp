@@ -35,28 +35,28 @@ struct state_attention {
       return random_floats(static_cast<std::size_t>(tokens * width), seed + which, scale);
     };
     const float short_key = 0.6F / std::sqrt(static_cast<float>(key_width));
-    attention_inputs made{floats(keys(), 0, 1), floats(keys(), 1, short_key), floats(values(), 2, 1),
-                          floats(heads, 3, 1), floats(heads, 4, 1)};
-    for (auto* gates : {&made.decay, &made.rate})
+    attention_inputs result{floats(keys(), 0, 1), floats(keys(), 1, short_key), floats(values(), 2, 1),
+                            floats(heads, 3, 1), floats(heads, 4, 1)};
+    for (auto* gates : {&result.decay, &result.rate})
       for (float& value : *gates) value = 1 / (1 + std::exp(-value));
-    return made;
+    return result;
   }
 
-  void operator()(const execution& run, std::span<const token_rows> rows, const attention_inputs& from, std::int64_t at,
-                  float* out) const {
+  void operator()(const execution& run, std::span<const token_rows> rows, const attention_inputs& inputs,
+                  std::int64_t position, float* out) const {
     linear_attention(run, rows,
-                     {.q = from.q.data() + at * keys(),
+                     {.q = inputs.q.data() + position * keys(),
                       .q_stride = keys(),
-                      .k = from.k.data() + at * keys(),
+                      .k = inputs.k.data() + position * keys(),
                       .k_stride = keys(),
-                      .v = from.v.data() + at * values(),
+                      .v = inputs.v.data() + position * values(),
                       .v_stride = values(),
-                      .decay = from.decay.data() + at * heads,
+                      .decay = inputs.decay.data() + position * heads,
                       .decay_stride = heads,
-                      .rate = from.rate.data() + at * heads,
+                      .rate = inputs.rate.data() + position * heads,
                       .rate_stride = heads,
                       .skip = skips ? skip.data() : nullptr,
-                      .out = out + at * values(),
+                      .out = out + position * values(),
                       .out_stride = values(),
                       .heads = heads,
                       .key_heads = key_heads,
@@ -68,42 +68,43 @@ struct state_attention {
   }
 
   // Outputs, then the state that is left.
-  std::vector<float> alone(const execution& run, const attention_inputs& from, std::int64_t tokens,
+  std::vector<float> alone(const execution& run, const attention_inputs& inputs, std::int64_t tokens,
                            const std::vector<std::int64_t>& pieces) const {
     recurrent_states memory(1, state_floats());
-    std::vector<float> out(from.v.size());
-    run_in_pieces(memory, tokens, pieces, [&](std::int64_t at, const token_rows& row) {
-      (*this)(run, {&row, 1}, from, at, out.data());
+    std::vector<float> out(inputs.v.size());
+    run_in_pieces(memory, tokens, pieces, [&](std::int64_t position, const token_rows& row) {
+      (*this)(run, {&row, 1}, inputs, position, out.data());
     });
-    const std::vector<float> left = memory.of(0);
+    const std::vector<float> left = memory.state(0);
     out.insert(out.end(), left.begin() + state_offset, left.end());
     return out;
   }
 
-  std::vector<double> expected(const attention_inputs& from, std::int64_t tokens) const {
-    const auto at = [](const std::vector<float>& all, std::int64_t index) {
-      return double{all[static_cast<std::size_t>(index)]};
+  std::vector<double> expected(const attention_inputs& inputs, std::int64_t tokens) const {
+    const auto element = [](const std::vector<float>& numbers, std::int64_t index) {
+      return double{numbers[static_cast<std::size_t>(index)]};
     };
     std::vector<double> states(static_cast<std::size_t>(values() * key_width)), out;
     for (std::int64_t token = 0; token < tokens; ++token)
       for (std::int64_t head = 0; head < heads; ++head) {
         const auto shared = tiled ? head % key_heads : head / (heads / key_heads);
         const auto key = token * keys() + shared * key_width;
-        const double decay = at(from.decay, token * heads + head), rate = at(from.rate, token * heads + head);
+        const double decay = element(inputs.decay, token * heads + head),
+                     rate = element(inputs.rate, token * heads + head);
         for (std::int64_t column = 0; column < value_width; ++column) {
           const auto state = [&](std::int64_t index) -> double& {
             return states[static_cast<std::size_t>((head * key_width + index) * value_width + column)];
           };
-          const double value = at(from.v, token * values() + head * value_width + column);
+          const double value = element(inputs.v, token * values() + head * value_width + column);
           double known = 0;
           for (std::int64_t index = 0; index < key_width; ++index) {
             state(index) *= decay;
-            if (delta) known += state(index) * at(from.k, key + index);
+            if (delta) known += state(index) * element(inputs.k, key + index);
           }
-          double sum = skips ? at(skip, head) * value : 0;
+          double sum = skips ? element(skip, head) * value : 0;
           for (std::int64_t index = 0; index < key_width; ++index) {
-            state(index) += at(from.k, key + index) * rate * (value - known);
-            sum += state(index) * at(from.q, key + index);
+            state(index) += element(inputs.k, key + index) * rate * (value - known);
+            sum += state(index) * element(inputs.q, key + index);
           }
           out.push_back(sum);
         }
@@ -114,14 +115,14 @@ struct state_attention {
 };
 
 const std::vector<state_attention>& shapes() {
-  static const std::vector<state_attention> all{
+  static const std::vector<state_attention> cases{
       {.heads = 1, .key_heads = 1, .key_width = 1, .value_width = 1},
       {.heads = 6, .key_heads = 2, .key_width = 5, .value_width = 7},
       {.heads = 6, .key_heads = 3, .key_width = 9, .value_width = 33, .tiled = true},
       {.heads = 4, .key_heads = 2, .key_width = 12, .value_width = 130, .delta = false, .skips = true},
       {.heads = 3, .key_heads = 1, .key_width = 128, .value_width = 64, .delta = false, .skips = true},
       {.heads = 4, .key_heads = 2, .key_width = 128, .value_width = 128}};
-  return all;
+  return cases;
 }
 
 BOOST_AUTO_TEST_SUITE(linear_attention_test)
@@ -131,13 +132,13 @@ BOOST_AUTO_TEST_CASE(agrees_with_a_naive_twin) {
   for (const auto& attend : shapes())
     for_each_set(workers, [&](const execution& run) {
       const std::int64_t tokens = 19;
-      const auto from = attend.inputs(tokens, 3);
-      const auto out = attend.alone(run, from, tokens, {tokens});
-      const auto wanted = attend.expected(from, tokens);
+      const auto inputs = attend.inputs(tokens, 3);
+      const auto out = attend.alone(run, inputs, tokens, {tokens});
+      const auto wanted = attend.expected(inputs, tokens);
       double worst = 0, largest = 0;
-      for (std::size_t at = 0; at < wanted.size(); ++at) {
-        worst = std::max(worst, std::abs(out[at] - wanted[at]));
-        largest = std::max(largest, std::abs(wanted[at]));
+      for (std::size_t index = 0; index < wanted.size(); ++index) {
+        worst = std::max(worst, std::abs(out[index] - wanted[index]));
+        largest = std::max(largest, std::abs(wanted[index]));
       }
       BOOST_TEST(worst < 1e-6 * largest,
                  attend.heads << " heads, " << attend.key_width << " keys: " << worst / largest);
@@ -148,10 +149,10 @@ BOOST_AUTO_TEST_CASE(pieces_of_any_size_give_the_same_bits) {
   worker_pool workers(2);
   for (const auto& attend : shapes())
     for_each_set(workers, [&](const execution& run) {
-      const auto from = attend.inputs(40, 3);
-      const auto whole = attend.alone(run, from, 40, {40});
+      const auto inputs = attend.inputs(40, 3);
+      const auto whole = attend.alone(run, inputs, 40, {40});
       for (const auto& pieces : {std::vector<std::int64_t>{1}, {3}, {7}, {1, 5, 2}})
-        BOOST_TEST((attend.alone(run, from, 40, pieces) == whole), "pieces of " << pieces.front());
+        BOOST_TEST((attend.alone(run, inputs, 40, pieces) == whole), "pieces of " << pieces.front());
     });
 }
 
@@ -160,11 +161,11 @@ BOOST_AUTO_TEST_CASE(the_place_of_a_state_changes_nothing) {
   worker_pool workers(2);
   for (auto attend : shapes())
     for_each_set(workers, [&](const execution& run) {
-      const auto from = attend.inputs(5, 6);
+      const auto inputs = attend.inputs(5, 6);
       attend.state_offset = 0;
-      const auto wanted = attend.alone(run, from, 5, {2, 1});
+      const auto wanted = attend.alone(run, inputs, 5, {2, 1});
       for (attend.state_offset = 1; attend.state_offset < 16; ++attend.state_offset)
-        BOOST_TEST((attend.alone(run, from, 5, {2, 1}) == wanted), "at " << attend.state_offset);
+        BOOST_TEST((attend.alone(run, inputs, 5, {2, 1}) == wanted), "at " << attend.state_offset);
     });
 }
 
@@ -172,16 +173,16 @@ BOOST_AUTO_TEST_CASE(other_rows_change_nothing) {
   worker_pool workers(3);
   for (const auto& attend : shapes())
     for_each_set(workers, [&](const execution& run) {
-      const auto all = attend.inputs(42, 5);
+      const auto inputs = attend.inputs(42, 5);
       const std::vector<std::int64_t> counts = {1, 9, 2, 30};
       recurrent_states memory(4, attend.state_floats());
       std::vector<token_rows> rows;
       for (std::int64_t row = 0, first = 0; row < 4; first += counts[static_cast<std::size_t>(row++)])
         rows.push_back(memory.row(row, first, counts[static_cast<std::size_t>(row)]));
-      std::vector<float> together(all.v.size()), apart(all.v.size());
-      attend(run, rows, all, 0, together.data());
+      std::vector<float> together(inputs.v.size()), apart(inputs.v.size());
+      attend(run, rows, inputs, 0, together.data());
       worker_pool alone(1);
-      for (token_rows& row : rows) attend({&alone, run.set}, {&row, 1}, all, 0, apart.data());
+      for (token_rows& row : rows) attend({&alone, run.set}, {&row, 1}, inputs, 0, apart.data());
       BOOST_TEST((together == apart));
     });
 }
@@ -190,21 +191,21 @@ BOOST_AUTO_TEST_CASE(output_may_lie_where_the_values_lay) {
   worker_pool workers(1);
   const auto& attend = shapes().at(2);
   for_each_set(workers, [&](const execution& run) {
-    auto from = attend.inputs(6, 3);
-    auto wanted = attend.alone(run, from, 6, {6});
-    wanted.resize(from.v.size());
+    auto inputs = attend.inputs(6, 3);
+    auto wanted = attend.alone(run, inputs, 6, {6});
+    wanted.resize(inputs.v.size());
     recurrent_states memory(1, attend.state_floats());
     const token_rows row = memory.row(0, 0, 6);
-    attend(run, {&row, 1}, from, 0, from.v.data());
-    BOOST_TEST((from.v == wanted));
+    attend(run, {&row, 1}, inputs, 0, inputs.v.data());
+    BOOST_TEST((inputs.v == wanted));
   });
 }
 
 BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
   worker_pool workers(2);
   for (const auto& attend : shapes()) {
-    const auto from = attend.inputs(9, 4);
-    check_emulations(workers, [&](const execution& run) { return attend.alone(run, from, 9, {9}); });
+    const auto inputs = attend.inputs(9, 4);
+    check_emulations(workers, [&](const execution& run) { return attend.alone(run, inputs, 9, {9}); });
   }
 }
 
@@ -226,12 +227,12 @@ BOOST_AUTO_TEST_CASE(steps_and_decays_agree_with_their_formulas) {
                      .decay_stride = heads,
                      .tokens = tokens,
                      .heads = heads});
-    for (std::size_t at = 0; at < x.size(); ++at) {
-      const auto head = at % static_cast<std::size_t>(heads);
-      const double wanted = std::log1p(std::exp(static_cast<double>(x[at] + bias[head])));
-      BOOST_REQUIRE(std::abs(step[at] - wanted) <= 4e-7 * wanted);
+    for (std::size_t index = 0; index < x.size(); ++index) {
+      const auto head = index % static_cast<std::size_t>(heads);
+      const double wanted = std::log1p(std::exp(static_cast<double>(x[index] + bias[head])));
+      BOOST_REQUIRE(std::abs(step[index] - wanted) <= 4e-7 * wanted);
       const double kept = std::exp(wanted * rate[head]);
-      BOOST_REQUIRE(std::abs(decay[at] - kept) <= 1e-6 * kept * (1 - wanted * rate[head]) + 1e-37);
+      BOOST_REQUIRE(std::abs(decay[index] - kept) <= 1e-6 * kept * (1 - wanted * rate[head]) + 1e-37);
     }
   });
 }

@@ -25,13 +25,13 @@ std::string file_with(const encoder_rows& rows) {
   return draft.bytes();
 }
 
-tiled_matrix tiled(const load::weight& from, weight_format format, worker_pool& workers) {
-  const weight_source source{format, from.rows(), [&](std::int64_t first, std::int64_t last, std::byte* scratch) {
-                               const auto bytes = static_cast<std::size_t>(last - first) * from.row_bytes();
-                               from.read_rows(first, last, {scratch, bytes});
+tiled_matrix tiled(const load::weight& matrix, weight_format format, worker_pool& workers) {
+  const weight_source source{format, matrix.rows(), [&](std::int64_t first, std::int64_t last, std::byte* scratch) {
+                               const auto bytes = static_cast<std::size_t>(last - first) * matrix.row_bytes();
+                               matrix.read_rows(first, last, {scratch, bytes});
                                return static_cast<const std::byte*>(scratch);
                              }};
-  return tiled_matrix({&source, 1}, from.columns(), workers);
+  return tiled_matrix({&source, 1}, matrix.columns(), workers);
 }
 
 std::filesystem::path default_model() {
@@ -44,10 +44,10 @@ boost::test_tools::assertion_result has_default_model(boost::unit_test::test_uni
   return result;
 }
 
-weight_format format_of(const load::weight& from) {
+weight_format format_of(const load::weight& matrix) {
   const auto* found = std::ranges::find_if(
-      all_formats, [&](weight_format format) { return name_of(format) == to_string(from.type()); });
-  BOOST_REQUIRE_MESSAGE(found != std::end(all_formats), from.name());
+      all_formats, [&](weight_format format) { return name_of(format) == to_string(matrix.type()); });
+  BOOST_REQUIRE_MESSAGE(found != std::end(all_formats), matrix.name());
   return *found;
 }
 
@@ -58,9 +58,9 @@ BOOST_AUTO_TEST_CASE(the_default_model_takes_its_files_size_and_a_tenth_at_most,
   const load::checkpoint files(default_model());
   std::size_t bytes = 0;
   for (const auto& name : files.weight_names()) {
-    const auto from = files.find(name).value();
-    const auto tiles = static_cast<std::size_t>((from.rows() + tile_lanes - 1) / tile_lanes);
-    bytes += tiles * tile_bytes(storage_of(format_of(from)), from.columns());
+    const auto matrix = files.find(name).value();
+    const auto tiles = static_cast<std::size_t>((matrix.rows() + tile_lanes - 1) / tile_lanes);
+    bytes += tiles * tile_bytes(storage_of(format_of(matrix)), matrix.columns());
   }
   BOOST_TEST(bytes <= std::filesystem::file_size(default_model()) / 10 * 11);
 }
@@ -70,19 +70,19 @@ BOOST_AUTO_TEST_CASE(weights_of_every_format_are_loaded_and_multiplied) {
   const temporary_folder folder;
   for (const weight_format format : all_formats) BOOST_TEST_CONTEXT(name_of(format)) {
       const auto inputs = whole_blocks(format, 288);
-      linear_problem each(format, 7, 72, inputs, workers);
-      const load::checkpoint files(folder.write("model.gguf", file_with(each.weights)));
+      linear_problem layer(format, 7, 72, inputs, workers);
+      const load::checkpoint files(folder.write("model.gguf", file_with(layer.weights)));
       const auto up = files.at("model.layers.0.mlp.up_proj.weight", {72, inputs});
       BOOST_TEST(to_string(up.type()) == name_of(format));
-      std::vector<float> values(each.weights.values.size());
+      std::vector<float> values(layer.weights.values.size());
       up.read_rows_as_float(0, up.rows(), values);
-      BOOST_TEST(same_bits(values.data(), each.weights.values.data(), up.rows() * inputs));
+      BOOST_TEST(same_bits(values.data(), layer.weights.values.data(), up.rows() * inputs));
       const execution run{&workers, preferred_instruction_set()};
-      const auto expected = each.multiply(run);
-      each.packed = tiled(up, format, workers);
-      const auto y = each.multiply(run);
+      const auto expected = layer.multiply(run);
+      layer.packed = tiled(up, format, workers);
+      const auto y = layer.multiply(run);
       BOOST_TEST(same_bits(y.data(), expected.data(), static_cast<std::int64_t>(y.size())));
-      BOOST_TEST(each.error(y) < 2e-6);
+      BOOST_TEST(layer.error(y) < 2e-6);
     }
 }
 

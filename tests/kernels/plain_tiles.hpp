@@ -12,16 +12,16 @@ namespace cogen::kernels {
 /// Tiles written weight by weight, as `weight_storage` defines them: the specification of `pack_tile`.
 class plain_tiles {
  public:
-  explicit plain_tiles(const encoder_rows& from)
-      : from_(from),
-        storage_(storage_of(from.format)),
-        tile_bytes_(static_cast<std::int64_t>(tile_bytes(storage_, from.inputs))),
-        bytes_(static_cast<std::size_t>((from.rows + tile_lanes - 1) / tile_lanes * tile_bytes_)) {}
+  explicit plain_tiles(const encoder_rows& source)
+      : source_(source),
+        storage_(storage_of(source.format)),
+        tile_bytes_(static_cast<std::int64_t>(tile_bytes(storage_, source.inputs))),
+        bytes_(static_cast<std::size_t>((source.rows + tile_lanes - 1) / tile_lanes * tile_bytes_)) {}
 
   std::vector<std::byte> write() {
-    for (std::int64_t row = 0; row < from_.rows; ++row)
-      for (std::int64_t input = 0; input < from_.inputs; ++input)
-        is_quantized(from_.format) ? write_quantized(row, input) : write_number(row, input);
+    for (std::int64_t row = 0; row < source_.rows; ++row)
+      for (std::int64_t input = 0; input < source_.inputs; ++input)
+        is_quantized(source_.format) ? write_quantized(row, input) : write_number(row, input);
     return std::move(bytes_);
   }
 
@@ -52,44 +52,44 @@ class plain_tiles {
   }
 
   const std::byte* stored(std::int64_t row) const {
-    return from_.bytes.data() + row * row_bytes(from_.format, from_.inputs);
+    return source_.bytes.data() + row * row_bytes(source_.format, source_.inputs);
   }
   std::byte* tile_of(std::int64_t row) { return bytes_.data() + row / tile_lanes * tile_bytes_; }
 
   void write_number(std::int64_t row, std::int64_t input) {
     const std::int64_t lane = row % tile_lanes, size = storage_ == weight_storage::f32 ? 4 : 2;
     const bool in_pairs = storage_ == weight_storage::bf16;
-    const std::int64_t at = in_pairs ? (input / 2 * tile_lanes + lane) * 2 + input % 2 : input * tile_lanes + lane;
-    std::memcpy(tile_of(row) + at * size, stored(row) + input * size, static_cast<std::size_t>(size));
+    const std::int64_t index = in_pairs ? (input / 2 * tile_lanes + lane) * 2 + input % 2 : input * tile_lanes + lane;
+    std::memcpy(tile_of(row) + index * size, stored(row) + input * size, static_cast<std::size_t>(size));
   }
 
   void write_quantized(std::int64_t row, std::int64_t input) {
-    const kept what = weight(stored(row), input);
-    const auto factors = static_cast<std::int64_t>(what.factors.size());
+    const kept entry = weight(stored(row), input);
+    const auto factors = static_cast<std::int64_t>(entry.factors.size());
     const std::int64_t lane = row % tile_lanes, in_block = factors > 0 ? quantized_block : group;
     const std::int64_t scale_bytes = storage_ == weight_storage::mxfp4 ? 1 : 2;
     const std::int64_t header = scale_bytes * tile_lanes * (has_minima() ? 2 : 1);
     const std::int64_t group_bytes = tile_lanes * (factors + (low_bits() + high_bits()) * group / 8);
     std::byte* const block = tile_of(row) + input / in_block * (header + in_block / group * group_bytes);
-    std::memcpy(block + scale_bytes * lane, &what.scale, static_cast<std::size_t>(scale_bytes));
-    if (has_minima()) std::memcpy(block + 2 * (tile_lanes + lane), &what.minimum, 2);
-    std::byte* const to = block + header + input % in_block / group * group_bytes;
-    for (std::int64_t at = 0; at < factors; ++at)
-      to[at * tile_lanes + lane] = static_cast<std::byte>(what.factors[static_cast<std::size_t>(at)]);
-    std::byte* const words = to + factors * tile_lanes + 4 * lane;
-    write_bits(words, input % group, what.value & ((1 << low_bits()) - 1), low_bits());
+    std::memcpy(block + scale_bytes * lane, &entry.scale, static_cast<std::size_t>(scale_bytes));
+    if (has_minima()) std::memcpy(block + 2 * (tile_lanes + lane), &entry.minimum, 2);
+    std::byte* const target = block + header + input % in_block / group * group_bytes;
+    for (std::int64_t index = 0; index < factors; ++index)
+      target[index * tile_lanes + lane] = static_cast<std::byte>(entry.factors[static_cast<std::size_t>(index)]);
+    std::byte* const words = target + factors * tile_lanes + 4 * lane;
+    write_bits(words, input % group, entry.value & ((1 << low_bits()) - 1), low_bits());
     if (high_bits() > 0)
-      write_bits(words + 4 * tile_lanes * low_bits(), input % group, what.value >> low_bits(), high_bits());
+      write_bits(words + 4 * tile_lanes * low_bits(), input % group, entry.value >> low_bits(), high_bits());
   }
 
-  static void write_bits(std::byte* words, std::int64_t at, int value, int bits) {
+  static void write_bits(std::byte* words, std::int64_t index, int value, int bits) {
     const std::int64_t per_word = 32 / bits;
-    words[at / per_word * 4 * tile_lanes + at % 4] |= std::byte(value << at % per_word / 4 * bits);
+    words[index / per_word * 4 * tile_lanes + index % 4] |= std::byte(value << index % per_word / 4 * bits);
   }
 
   kept weight(const std::byte* row, std::int64_t input) const {
-    const auto at = static_cast<int>(input % quantized_block);
-    switch (from_.format) {
+    const auto index = static_cast<int>(input % quantized_block);
+    switch (source_.format) {
       case weight_format::q4_0: {
         const auto block = block_of<load::q4_0_block>(row, input / 32);
         return {block.scale, 0, {}, nibble(block.nibbles, input % 32)};
@@ -119,25 +119,25 @@ class plain_tiles {
         return {static_cast<std::uint16_t>(block.exponent - 1), 0, {}, nibble(block.nibbles, input % 32)};
       }
       case weight_format::q4_k:
-        return weight_with_minimum(block_of<load::q4_k_block>(row, input / 256), at);
+        return weight_with_minimum(block_of<load::q4_k_block>(row, input / 256), index);
       case weight_format::q5_k:
-        return weight_with_minimum(block_of<load::q5_k_block>(row, input / 256), at);
+        return weight_with_minimum(block_of<load::q5_k_block>(row, input / 256), index);
       case weight_format::q2_k: {
         const auto block = block_of<load::q2_k_block>(row, input / 256);
-        return {block.scale, negated(block.minimum), halves(block, at), block.value(at)};
+        return {block.scale, negated(block.minimum), halves(block, index), block.value(index)};
       }
       case weight_format::q3_k: {
         const auto block = block_of<load::q3_k_block>(row, input / 256);
-        const int first = at / 32 * 2;
-        return {block.scale, 0, {block.scale_of(first) - 32, block.scale_of(first + 1) - 32}, block.value(at)};
+        const int first = index / 32 * 2;
+        return {block.scale, 0, {block.scale_of(first) - 32, block.scale_of(first + 1) - 32}, block.value(index)};
       }
       case weight_format::iq4_xs: {
         const auto block = block_of<load::iq4_xs_block>(row, input / 256);
-        return {block.scale, 0, {block.scale_of(at / 32) - 32}, block.value(at)};
+        return {block.scale, 0, {block.scale_of(index / 32) - 32}, block.value(index)};
       }
       default: {  // q6_k
         const auto block = block_of<load::q6_k_block>(row, input / 256);
-        return {block.scale, 0, halves(block, at), block.value(at)};
+        return {block.scale, 0, halves(block, index), block.value(index)};
       }
     }
   }
@@ -149,29 +149,32 @@ class plain_tiles {
     return block;
   }
 
-  static int nibble(const std::uint8_t (&nibbles)[16], std::int64_t at) { return nibbles[at % 16] >> at / 16 * 4 & 15; }
-
-  template <class Block>
-  static int five_bits(const Block& block, std::int64_t at) {
-    return nibble(block.nibbles, at) | (block.fifth_bits[at / 8] >> at % 8 & 1) << 4;
+  static int nibble(const std::uint8_t (&nibbles)[16], std::int64_t index) {
+    return nibbles[index % 16] >> index / 16 * 4 & 15;
   }
 
   template <class Block>
-  static std::vector<int> halves(const Block& block, int at) {
-    return {block.scales[at / 32 * 2], block.scales[at / 32 * 2 + 1]};
+  static int five_bits(const Block& block, std::int64_t index) {
+    return nibble(block.nibbles, index) | (block.fifth_bits[index / 8] >> index % 8 & 1) << 4;
   }
 
   template <class Block>
-  static kept weight_with_minimum(const Block& block, int at) {
-    return {block.scale,
-            negated(block.minimum),
-            {load::q4_k_block::scale_of(block.scales, at / 32), load::q4_k_block::minimum_of(block.scales, at / 32)},
-            block.value(at)};
+  static std::vector<int> halves(const Block& block, int index) {
+    return {block.scales[index / 32 * 2], block.scales[index / 32 * 2 + 1]};
+  }
+
+  template <class Block>
+  static kept weight_with_minimum(const Block& block, int index) {
+    return {
+        block.scale,
+        negated(block.minimum),
+        {load::q4_k_block::scale_of(block.scales, index / 32), load::q4_k_block::minimum_of(block.scales, index / 32)},
+        block.value(index)};
   }
 
   static std::uint16_t negated(std::uint16_t half) { return half ^ 0x8000U; }
 
-  const encoder_rows& from_;
+  const encoder_rows& source_;
   weight_storage storage_;
   std::int64_t tile_bytes_;
   std::vector<std::byte> bytes_;

@@ -88,7 +88,7 @@ class row_writer {
 
   encoder_rows write() {
     const std::int64_t count = out_.rows * out_.inputs;
-    for (std::int64_t at = 0; at < count; at += whole_blocks(out_.format, 1)) add();
+    for (std::int64_t offset = 0; offset < count; offset += whole_blocks(out_.format, 1)) add();
     return std::move(out_);
   }
 
@@ -118,8 +118,8 @@ class row_writer {
 
   template <class T>
   void put(T value) {
-    const auto* from = reinterpret_cast<const std::byte*>(&value);
-    out_.bytes.insert(out_.bytes.end(), from, from + sizeof value);
+    const auto* bytes = reinterpret_cast<const std::byte*>(&value);
+    out_.bytes.insert(out_.bytes.end(), bytes, bytes + sizeof value);
   }
 
   float sample(float scale) { return std::normal_distribution<float>(0.0F, scale)(engine_); }
@@ -148,7 +148,7 @@ class row_writer {
   Block random_block() {
     Block block;
     auto* bytes = reinterpret_cast<unsigned char*>(&block);
-    for (std::size_t at = 0; at < sizeof block; ++at) bytes[at] = static_cast<unsigned char>(engine_());
+    for (std::size_t byte = 0; byte < sizeof block; ++byte) bytes[byte] = static_cast<unsigned char>(engine_());
     block.scale = float_to_f16(sample(0.001F));
     return block;
   }
@@ -158,10 +158,10 @@ class row_writer {
     auto block = random_block<Block>();
     block.minimum = float_to_f16(sample(0.001F));
     const float scale = f16_to_float(block.scale), minimum = f16_to_float(block.minimum);
-    for (int at = 0; at < 256; ++at) {
-      const auto own = static_cast<float>(load::q4_k_block::scale_of(block.scales, at / 32));
-      const float least = minimum * static_cast<float>(load::q4_k_block::minimum_of(block.scales, at / 32));
-      out_.values.push_back(scale * own * static_cast<float>(block.value(at)) - least);
+    for (int index = 0; index < 256; ++index) {
+      const auto own = static_cast<float>(load::q4_k_block::scale_of(block.scales, index / 32));
+      const float least = minimum * static_cast<float>(load::q4_k_block::minimum_of(block.scales, index / 32));
+      out_.values.push_back(scale * own * static_cast<float>(block.value(index)) - least);
     }
     put(block);
   }
@@ -169,17 +169,18 @@ class row_writer {
   void add_q6_k() {
     const auto block = random_block<load::q6_k_block>();
     const float scale = f16_to_float(block.scale);
-    for (int at = 0; at < 256; ++at)
-      out_.values.push_back(scale * static_cast<float>(block.scales[at / 16]) *
-                            static_cast<float>(block.value(at) - 32));
+    for (int index = 0; index < 256; ++index)
+      out_.values.push_back(scale * static_cast<float>(block.scales[index / 16]) *
+                            static_cast<float>(block.value(index) - 32));
     put(block);
   }
 
   void add_iq4_nl() {
     const auto block = random_block<load::iq4_nl_block>();
     const float scale = f16_to_float(block.scale);
-    for (int at = 0; at < 32; ++at)
-      out_.values.push_back(scale * static_cast<float>(load::iq4_values[block.nibbles[at % 16] >> at / 16 * 4 & 15]));
+    for (int index = 0; index < 32; ++index)
+      out_.values.push_back(scale *
+                            static_cast<float>(load::iq4_values[block.nibbles[index % 16] >> index / 16 * 4 & 15]));
     put(block);
   }
 
@@ -189,7 +190,8 @@ class row_writer {
     block.exponent = static_cast<std::uint8_t>(116 + engine_() % 8U);
     for (auto& both : block.nibbles) both = static_cast<std::uint8_t>(engine_());
     const float scale = std::ldexp(1.0F, block.exponent - 127);
-    for (int at = 0; at < 32; ++at) out_.values.push_back(scale * numbers[block.nibbles[at % 16] >> at / 16 * 4 & 15]);
+    for (int index = 0; index < 32; ++index)
+      out_.values.push_back(scale * numbers[block.nibbles[index % 16] >> index / 16 * 4 & 15]);
     put(block);
   }
 
@@ -197,10 +199,10 @@ class row_writer {
     auto block = random_block<load::q2_k_block>();
     block.minimum = float_to_f16(sample(0.001F));
     const float scale = f16_to_float(block.scale), minimum = f16_to_float(block.minimum);
-    for (int at = 0; at < 256; ++at) {
-      const float least = minimum * static_cast<float>(block.scales[at / 16] >> 4);
+    for (int index = 0; index < 256; ++index) {
+      const float least = minimum * static_cast<float>(block.scales[index / 16] >> 4);
       out_.values.push_back(
-          scale * static_cast<float>(block.scales[at / 16] & 15) * static_cast<float>(block.value(at)) - least);
+          scale * static_cast<float>(block.scales[index / 16] & 15) * static_cast<float>(block.value(index)) - least);
     }
     put(block);
   }
@@ -208,18 +210,18 @@ class row_writer {
   void add_q3_k() {
     const auto block = random_block<load::q3_k_block>();
     const float scale = f16_to_float(block.scale);
-    for (int at = 0; at < 256; ++at)
-      out_.values.push_back(scale * static_cast<float>(block.scale_of(at / 16) - 32) *
-                            static_cast<float>(block.value(at) - 4));
+    for (int index = 0; index < 256; ++index)
+      out_.values.push_back(scale * static_cast<float>(block.scale_of(index / 16) - 32) *
+                            static_cast<float>(block.value(index) - 4));
     put(block);
   }
 
   void add_iq4_xs() {
     const auto block = random_block<load::iq4_xs_block>();
     const float scale = f16_to_float(block.scale);
-    for (int at = 0; at < 256; ++at)
-      out_.values.push_back(scale * static_cast<float>(block.scale_of(at / 32) - 32) *
-                            static_cast<float>(load::iq4_values[block.value(at)]));
+    for (int index = 0; index < 256; ++index)
+      out_.values.push_back(scale * static_cast<float>(block.scale_of(index / 32) - 32) *
+                            static_cast<float>(load::iq4_values[block.value(index)]));
     put(block);
   }
 

@@ -46,8 +46,8 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_and_treats_each_row_alone) {
 BOOST_AUTO_TEST_CASE(a_residual_is_added_first_and_kept) {
   worker_pool workers(1);
   for_each_set(workers, [&](const execution& run) {
-    const std::vector<float> before = random_floats(3 * 50, 1), add = random_floats(3 * 50, 2);
-    std::vector<float> x = before, out(3 * 50);
+    const std::vector<float> input = random_floats(3 * 50, 1), add = random_floats(3 * 50, 2);
+    std::vector<float> x = input, out(3 * 50);
     const std::vector<float> weight(50, 1.0F);
     rms_norm(run, {.x = x.data(),
                    .x_stride = 50,
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(a_residual_is_added_first_and_kept) {
                    .out_stride = 50,
                    .rows = 3,
                    .width = 50});
-    for (std::size_t at = 0; at < x.size(); ++at) BOOST_REQUIRE(x[at] == before[at] + add[at]);
+    for (std::size_t index = 0; index < x.size(); ++index) BOOST_REQUIRE(x[index] == input[index] + add[index]);
     const at::Tensor sum = tensor(x, {3, 50});
     BOOST_TEST(error_of(out, sum * (sum.pow(2).mean(1, true) + 1e-6).rsqrt()) < 1e-6);
   });
@@ -70,8 +70,8 @@ BOOST_AUTO_TEST_CASE(vectors_of_a_row_are_normed_each_by_itself) {
   const std::int64_t rows = 9, vectors = 5, width = 12, stride = 100;
   const std::vector<float> weight = random_floats(width, 2);
   for_each_set(workers, [&](const execution& run) {
-    const std::vector<float> before = random_floats(rows * stride, 1);
-    std::vector<float> x = before, expected = before;
+    const std::vector<float> input = random_floats(rows * stride, 1);
+    std::vector<float> x = input, expected = input;
     rms_norm_operands operands{
         .x = x.data(), .x_stride = stride, .weight = weight.data(), .out = x.data(), .out_stride = stride};
     operands.rows = rows;
@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(vectors_of_a_row_are_normed_each_by_itself) {
         rms_norm(run, operands);
       }
     BOOST_TEST(std::memcmp(x.data(), expected.data(), x.size() * sizeof(float)) == 0);
-    BOOST_TEST(x[vectors * width] == before[vectors * width]);
+    BOOST_TEST(x[vectors * width] == input[vectors * width]);
   });
 }
 
@@ -93,8 +93,8 @@ BOOST_AUTO_TEST_CASE(a_norm_may_be_added_to_what_is_there) {
   worker_pool workers(1);
   for_each_set(workers, [&](const execution& run) {
     std::vector<float> x = random_floats(3 * 50, 1), out(3 * 50);
-    const std::vector<float> weight = random_floats(50, 2), before = random_floats(3 * 50, 3);
-    std::vector<float> sum = before;
+    const std::vector<float> weight = random_floats(50, 2), residual = random_floats(3 * 50, 3);
+    std::vector<float> sum = residual;
     rms_norm_operands operands{.x = x.data(),
                                .x_stride = 50,
                                .weight = weight.data(),
@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_norm_may_be_added_to_what_is_there) {
     operands.out = sum.data();
     operands.add_to_out = true;
     rms_norm(run, operands);
-    for (std::size_t at = 0; at < sum.size(); ++at) BOOST_REQUIRE(sum[at] == before[at] + out[at]);
+    for (std::size_t index = 0; index < sum.size(); ++index) BOOST_REQUIRE(sum[index] == residual[index] + out[index]);
   });
 }
 

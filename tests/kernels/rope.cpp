@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(the_table_is_exact_to_float_at_every_position) {
   for (std::int64_t position = 0; position < 80000; position += 61)
     for (int pair = 0; pair < 32; ++pair) {
       const double angle = static_cast<double>(position) * frequencies(32)[static_cast<std::size_t>(pair)];
-      const float* turn = table.at(position, spare);
+      const float* turn = table.angles(position, spare);
       BOOST_REQUIRE(std::abs(turn[pair] - 1.5 * std::cos(angle)) < 1e-7);
       BOOST_REQUIRE(std::abs(turn[32 + pair] - 1.5 * std::sin(angle)) < 1e-7);
     }
@@ -60,14 +60,14 @@ struct shape {
 
 constexpr shape shapes[] = {{9, 3, 64, 32}, {6, 2, 24, 12}, {4, 4, 20, 5}, {2, 1, 128, 16}, {1, 1, 6, 0}};
 
-void check_shape(const execution& run, const shape& each, cache::scalar type) {
-  const auto [heads, kv_heads, head_dim, pairs] = each;
+void check_shape(const execution& run, const shape& form, cache::scalar type) {
+  const auto [heads, kv_heads, head_dim, pairs] = form;
   // Two sequences in one step: three tokens across a block's boundary at a base's end, and one token.
   kv_storage long_one(type, kv_heads, head_dim, 66, 64), short_one(type, kv_heads, head_dim, 8);
   const token_rows rows[] = {{long_one.view(), 1, 2, 64}, {short_one.view(), 0, 1, 7}};
   const std::int64_t stride = (heads + 2 * kv_heads) * head_dim + 3;
-  const std::vector<float> before = random_floats(static_cast<std::size_t>(3 * stride), 3);
-  std::vector<float> qkv = before;
+  const std::vector<float> input = random_floats(static_cast<std::size_t>(3 * stride), 3);
+  std::vector<float> qkv = input;
   const rope_table table(frequencies(pairs ? pairs : 1), 1.25, 100);
   const std::int64_t k = heads * head_dim, v = k + kv_heads * head_dim;
   rope_append(run, pairs ? &table : nullptr, rows,
@@ -79,27 +79,27 @@ void check_shape(const execution& run, const shape& each, cache::scalar type) {
                .v_stride = stride,
                .heads = heads});
   const auto check_token = [&](std::int64_t token, std::int64_t position, const kv_storage& storage) {
-    const float* from = before.data() + token * stride;
+    const float* source = input.data() + token * stride;
     const float* now = qkv.data() + token * stride;
     for (int head = 0; head < heads; ++head)
       for (int dim = 0; dim < head_dim; ++dim)
-        BOOST_REQUIRE(
-            std::abs(now[head * head_dim + dim] - rotated(from + head * head_dim, dim, pairs, position, 1.25)) < 3e-6);
+        BOOST_REQUIRE(std::abs(now[head * head_dim + dim] -
+                               rotated(source + head * head_dim, dim, pairs, position, 1.25)) < 3e-6);
     for (int head = 0; head < kv_heads; ++head)
       for (int dim = 0; dim < head_dim; ++dim) {
-        const double key = rotated(from + k + head * head_dim, dim, pairs, position, 1.25);
-        BOOST_REQUIRE(std::abs(storage.at(false, position, head, dim) - key) <
+        const double key = rotated(source + k + head * head_dim, dim, pairs, position, 1.25);
+        BOOST_REQUIRE(std::abs(storage.get(false, position, head, dim) - key) <
                       (std::abs(key) + 0.1) * relative_precision(type) + 1e-6);
-        const float value = from[v + head * head_dim + dim];
+        const float value = source[v + head * head_dim + dim];
         kv_storage rounded(type, 1, 1, 1);
         rounded.set(true, 0, 0, 0, value);
-        BOOST_REQUIRE(storage.at(true, position, head, dim) == rounded.at(true, 0, 0, 0));
+        BOOST_REQUIRE(storage.get(true, position, head, dim) == rounded.get(true, 0, 0, 0));
       }
   };
   check_token(0, 7, short_one);
   check_token(1, 64, long_one);
   check_token(2, 65, long_one);
-  BOOST_TEST(std::isnan(short_one.at(false, 6, 0, 0)));
+  BOOST_TEST(std::isnan(short_one.get(false, 6, 0, 0)));
 }
 
 BOOST_AUTO_TEST_CASE(queries_turn_in_place_and_keys_and_values_reach_the_cache) {
@@ -139,14 +139,14 @@ BOOST_AUTO_TEST_CASE(queries_for_sinks_turn_no_further_than_the_cache_is_long) {
         const float* key = kv.data() + token * head_dim;
         for (int dim = 0; dim < head_dim; ++dim) {
           const double expected = each ? rotated(key, dim, pairs, token, 1.25) : key[dim];
-          BOOST_REQUIRE(std::abs(storage.at(false, token, 0, dim) - expected) < 3e-6);
-          BOOST_REQUIRE(storage.at(true, token, 0, dim) == key[dim]);
+          BOOST_REQUIRE(std::abs(storage.get(false, token, 0, dim) - expected) < 3e-6);
+          BOOST_REQUIRE(storage.get(true, token, 0, dim) == key[dim]);
         }
         for (int i = 0; i < width; ++i) {
-          const float* from = q.data() + token * width + i / head_dim * head_dim;
+          const float* source = q.data() + token * width + i / head_dim * head_dim;
           const int dim = i % head_dim;
-          const double far = each ? rotated(from, dim, pairs, token, 1.25) : from[dim];
-          const double near = each ? rotated(from, dim, pairs, std::min(token, 33), 1.25) : from[dim];
+          const double far = each ? rotated(source, dim, pairs, token, 1.25) : source[dim];
+          const double near = each ? rotated(source, dim, pairs, std::min(token, 33), 1.25) : source[dim];
           BOOST_REQUIRE(std::abs(turned[static_cast<std::size_t>(token * width + i)] - far) < 3e-6);
           BOOST_REQUIRE(std::abs(inside[static_cast<std::size_t>(token * (width + 1) + i)] - near) < 3e-6);
         }
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
                    .heads = 4});
       for (const bool value : {false, true})
         for (int head = 0; head < 2; ++head)
-          for (int dim = 0; dim < 24; ++dim) qkv.push_back(storage.at(value, 4, head, dim));
+          for (int dim = 0; dim < 24; ++dim) qkv.push_back(storage.get(value, 4, head, dim));
       return qkv;
     });
 }

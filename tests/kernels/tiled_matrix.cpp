@@ -21,15 +21,16 @@ BOOST_AUTO_TEST_CASE(every_row_of_every_format_comes_back_exactly) {
     for (const std::int64_t rows : {1, 63, 64, 72, 200})
       BOOST_TEST_CONTEXT(name_of(format) << " with " << rows << " rows") {
         const std::int64_t inputs = whole_blocks(format, is_quantized(format) ? 96 : 71);
-        const encoder_rows from = random_rows(format, rows, inputs, 11);
-        const weight_source source = from.source();
+        const encoder_rows weights = random_rows(format, rows, inputs, 11);
+        const weight_source source = weights.source();
         const tiled_matrix matrix({&source, 1}, inputs, workers);
         BOOST_TEST(matrix.outputs() == rows);
         BOOST_TEST(matrix.inputs() == inputs);
         std::vector<float> row(static_cast<std::size_t>(inputs));
-        for (std::int64_t at = 0; at < rows; ++at) {
-          matrix.row(at, row.data());
-          BOOST_REQUIRE(std::memcmp(row.data(), from.values.data() + at * inputs, row.size() * sizeof(float)) == 0);
+        for (std::int64_t index = 0; index < rows; ++index) {
+          matrix.row(index, row.data());
+          BOOST_REQUIRE(std::memcmp(row.data(), weights.values.data() + index * inputs, row.size() * sizeof(float)) ==
+                        0);
         }
       }
 }
@@ -40,10 +41,10 @@ BOOST_AUTO_TEST_CASE(every_byte_lies_where_the_layout_says) {
     for (const std::int64_t rows : {1, 63, 64, 130})
       for (const std::int64_t inputs : {1, 96, 577})
         BOOST_TEST_CONTEXT(name_of(format) << " [" << rows << ", " << inputs << "]") {
-          const encoder_rows from = random_rows(format, rows, whole_blocks(format, inputs), 12);
-          const weight_source source = from.source();
-          const tiled_matrix matrix({&source, 1}, from.inputs, workers);
-          const auto expected = plain_tiles(from).write();
+          const encoder_rows weights = random_rows(format, rows, whole_blocks(format, inputs), 12);
+          const weight_source source = weights.source();
+          const tiled_matrix matrix({&source, 1}, weights.inputs, workers);
+          const auto expected = plain_tiles(weights).write();
           BOOST_REQUIRE(matrix.bytes() == expected.size());
           BOOST_TEST(std::memcmp(matrix.tiles()[0].data, expected.data(), expected.size()) == 0);
         }
@@ -52,10 +53,10 @@ BOOST_AUTO_TEST_CASE(every_byte_lies_where_the_layout_says) {
 BOOST_AUTO_TEST_CASE(tiles_take_hardly_more_than_the_file) {
   worker_pool workers(1);
   for (const weight_format format : all_formats) BOOST_TEST_CONTEXT(name_of(format)) {
-      const encoder_rows from = random_rows(format, 128, 512, 1);
-      const weight_source source = from.source();
+      const encoder_rows weights = random_rows(format, 128, 512, 1);
+      const weight_source source = weights.source();
       const auto held = static_cast<double>(tiled_matrix({&source, 1}, 512, workers).bytes());
-      BOOST_TEST(held / static_cast<double>(from.bytes.size()) < 1.04);
+      BOOST_TEST(held / static_cast<double>(weights.bytes.size()) < 1.04);
     }
 }
 
@@ -69,26 +70,26 @@ BOOST_AUTO_TEST_CASE(sources_of_different_formats_lie_one_after_the_other) {
   const tiled_matrix matrix(sources, 64, workers, &arena);
   BOOST_TEST(matrix.outputs() == 120);
   std::vector<float> row(64);
-  for (const auto& [from, first] : {std::pair(&q, 0), std::pair(&k, 72), std::pair(&v, 96)})
-    for (std::int64_t at = 0; at < from->rows; ++at) {
-      matrix.row(first + at, row.data());
-      BOOST_REQUIRE(std::memcmp(row.data(), from->values.data() + at * 64, 256) == 0);
+  for (const auto& [weights, first] : {std::pair(&q, 0), std::pair(&k, 72), std::pair(&v, 96)})
+    for (std::int64_t index = 0; index < weights->rows; ++index) {
+      matrix.row(first + index, row.data());
+      BOOST_REQUIRE(std::memcmp(row.data(), weights->values.data() + index * 64, 256) == 0);
     }
 }
 
 BOOST_AUTO_TEST_CASE(rows_may_be_given_in_scratch) {
   worker_pool workers(3);
-  const encoder_rows from = random_rows(weight_format::q4_0, 150, 32, 5);
-  weight_source source = from.source();
+  const encoder_rows weights = random_rows(weight_format::q4_0, 150, 32, 5);
+  weight_source source = weights.source();
   const std::int64_t bytes = row_bytes(weight_format::q4_0, 32);
   source.read = [&](std::int64_t first, std::int64_t last, std::byte* scratch) -> const std::byte* {
-    std::memcpy(scratch, from.bytes.data() + first * bytes, static_cast<std::size_t>((last - first) * bytes));
+    std::memcpy(scratch, weights.bytes.data() + first * bytes, static_cast<std::size_t>((last - first) * bytes));
     return scratch;
   };
   const tiled_matrix matrix({&source, 1}, 32, workers);
   std::vector<float> row(32);
   matrix.row(149, row.data());
-  BOOST_TEST(std::memcmp(row.data(), from.values.data() + 149 * 32, 128) == 0);
+  BOOST_TEST(std::memcmp(row.data(), weights.values.data() + 149 * 32, 128) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(weights_of_one_arena_lie_side_by_side_and_outlive_it) {
@@ -134,15 +135,15 @@ BOOST_AUTO_TEST_CASE(what_a_source_throws_reaches_the_caller) {
 
 BOOST_AUTO_TEST_CASE(embedding_gathers_rows_and_refuses_strangers) {
   worker_pool workers(2);
-  const encoder_rows from = random_rows(weight_format::q8_0, 100, 32, 9);
-  const weight_source source = from.source();
+  const encoder_rows weights = random_rows(weight_format::q8_0, 100, 32, 9);
+  const weight_source source = weights.source();
   const tiled_matrix table({&source, 1}, 32, workers);
   const execution run{&workers, instruction_set::portable};
   const std::vector<token> tokens = {99, 0, 42, 42};
   std::vector<float> out(4 * 40, 7.0F);
   embed(run, table, tokens, out.data(), 40);
-  for (std::size_t at = 0; at < tokens.size(); ++at)
-    BOOST_TEST(std::memcmp(out.data() + at * 40, from.values.data() + tokens[at] * 32, 128) == 0);
+  for (std::size_t index = 0; index < tokens.size(); ++index)
+    BOOST_TEST(std::memcmp(out.data() + index * 40, weights.values.data() + tokens[index] * 32, 128) == 0);
   BOOST_TEST(out[32] == 7.0F);
   BOOST_CHECK_THROW(embed(run, table, std::vector<token>{0, 100}, out.data(), 40), std::invalid_argument);
   BOOST_CHECK_THROW(embed(run, table, std::vector<token>{-1}, out.data(), 40), std::invalid_argument);

@@ -62,9 +62,10 @@ void check_emulations(worker_pool& workers, Compute compute) {
     const std::vector<float> came = compute(execution{&workers, emulation});
     BOOST_TEST_CONTEXT(name_of(emulation)) {
       BOOST_REQUIRE(came.size() == expected.size());
-      for (std::size_t at = 0; at < came.size(); ++at)
-        BOOST_REQUIRE_MESSAGE(std::bit_cast<std::uint32_t>(came[at]) == std::bit_cast<std::uint32_t>(expected[at]),
-                              "number " << at << " is " << came[at] << " instead of " << expected[at]);
+      for (std::size_t index = 0; index < came.size(); ++index)
+        BOOST_REQUIRE_MESSAGE(
+            std::bit_cast<std::uint32_t>(came[index]) == std::bit_cast<std::uint32_t>(expected[index]),
+            "number " << index << " is " << came[index] << " instead of " << expected[index]);
     }
   }
 }

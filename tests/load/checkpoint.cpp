@@ -93,11 +93,11 @@ BOOST_AUTO_TEST_CASE(interleaved_rows_of_queries_and_keys_come_in_transformers_o
   const memory_file written(tiny_llama().bytes());
   const checkpoint files(written.path());
   const auto query = files.at("model.layers.0.self_attn.q_proj.weight", {8, 8});
-  const std::vector<int> all{0, 2, 1, 3, 4, 6, 5, 7};  // two heads of four rows
-  BOOST_TEST(stored_rows(query, 0, 8) == all, boost::test_tools::per_element());
+  const std::vector<int> rows{0, 2, 1, 3, 4, 6, 5, 7};  // two heads of four rows
+  BOOST_TEST(stored_rows(query, 0, 8) == rows, boost::test_tools::per_element());
   for (std::int64_t first = 0; first <= 8; ++first) {
     for (auto last = first; last <= 8; ++last) {
-      BOOST_TEST(stored_rows(query, first, last) == std::vector<int>(all.begin() + first, all.begin() + last),
+      BOOST_TEST(stored_rows(query, first, last) == std::vector<int>(rows.begin() + first, rows.begin() + last),
                  boost::test_tools::per_element());
     }
   }

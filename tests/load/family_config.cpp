@@ -142,36 +142,36 @@ BOOST_AUTO_TEST_CASE(a_mistral_in_both_spellings) {
 
 // As Transformers 5.24 fills them in.
 BOOST_AUTO_TEST_CASE(rotations_without_settings_have_the_family_s) {
-  const auto of = [](const char* family, const entries& more = {}) {
-    auto all = more;
-    all.emplace_back("model_type", fmt::format("\"{}\"", family));
-    return read_model_config(mistral(all)).rope;
+  const auto rope_of = [](const char* family, const entries& more = {}) {
+    auto values = more;
+    values.emplace_back("model_type", fmt::format("\"{}\"", family));
+    return read_model_config(mistral(values)).rope;
   };
-  const auto yarn = of("gpt_oss");
+  const auto yarn = rope_of("gpt_oss");
   BOOST_TEST((yarn.kind == rope_kind::yarn));
   BOOST_TEST(yarn.theta == 150000);
   BOOST_TEST(yarn.factor == 32);
   BOOST_TEST(yarn.original_positions == 4096);
   BOOST_TEST(!yarn.truncate);
-  BOOST_TEST(of("gpt_oss", {{"rope_theta", "7000"}}).theta == 7000);
-  BOOST_TEST((of("gpt_oss", {{"rope_parameters", R"({"rope_type":"default"})"}}).kind == rope_kind::standard));
-  const auto llama3 = of("apertus", {{"rope_scaling", "null"}});
+  BOOST_TEST(rope_of("gpt_oss", {{"rope_theta", "7000"}}).theta == 7000);
+  BOOST_TEST((rope_of("gpt_oss", {{"rope_parameters", R"({"rope_type":"default"})"}}).kind == rope_kind::standard));
+  const auto llama3 = rope_of("apertus", {{"rope_scaling", "null"}});
   BOOST_TEST((llama3.kind == rope_kind::llama3));
   BOOST_TEST(llama3.theta == 12e6);
   BOOST_TEST(llama3.factor == 8);
   BOOST_TEST(llama3.original_positions == 8192);
-  const auto grown = of("ministral3");
+  const auto grown = rope_of("ministral3");
   BOOST_TEST((grown.kind == rope_kind::yarn));
   BOOST_TEST(grown.theta == 1e6);
   BOOST_TEST(grown.factor == 16);
   BOOST_TEST(grown.original_positions == 16384);
-  BOOST_TEST(of("mistral4").factor == 128);
-  BOOST_TEST(of("mistral4").original_positions == 8192);
-  BOOST_TEST((of("gemma4_text").kind == rope_kind::listed));
-  BOOST_TEST(of("gemma4_text").theta == 1e6);
-  BOOST_TEST(of("olmo3").theta == 500000);
-  BOOST_TEST(of("cohere").theta == 500000);
-  BOOST_TEST(of("mistral").theta == 10000);
+  BOOST_TEST(rope_of("mistral4").factor == 128);
+  BOOST_TEST(rope_of("mistral4").original_positions == 8192);
+  BOOST_TEST((rope_of("gemma4_text").kind == rope_kind::listed));
+  BOOST_TEST(rope_of("gemma4_text").theta == 1e6);
+  BOOST_TEST(rope_of("olmo3").theta == 500000);
+  BOOST_TEST(rope_of("cohere").theta == 500000);
+  BOOST_TEST(rope_of("mistral").theta == 10000);
 }
 
 BOOST_AUTO_TEST_CASE(a_gemma3_has_its_defaults) {
@@ -264,28 +264,28 @@ BOOST_AUTO_TEST_CASE(a_t5_is_its_decoder_and_its_own_fields) {
   BOOST_TEST(config.kv_heads == 5);
   BOOST_TEST(config.max_positions == unlimited_positions);
   BOOST_TEST(config.decoder_start.value() == 0);
-  const auto own = read_t5_fields(first, config), others = read_t5_fields(gated, other);
-  BOOST_TEST(own.activation == "relu");
-  BOOST_TEST(!own.gated);
-  BOOST_TEST(own.buckets == 32);
-  BOOST_TEST(own.max_distance == 128);
-  BOOST_TEST(own.scaled_head);
-  BOOST_TEST(others.encoder_layers == 3);
-  BOOST_TEST(others.activation == "gelu_new");
-  BOOST_TEST(others.gated);
-  BOOST_TEST(!others.scaled_head);
+  const auto first_fields = read_t5_fields(first, config), gated_fields = read_t5_fields(gated, other);
+  BOOST_TEST(first_fields.activation == "relu");
+  BOOST_TEST(!first_fields.gated);
+  BOOST_TEST(first_fields.buckets == 32);
+  BOOST_TEST(first_fields.max_distance == 128);
+  BOOST_TEST(first_fields.scaled_head);
+  BOOST_TEST(gated_fields.encoder_layers == 3);
+  BOOST_TEST(gated_fields.activation == "gelu_new");
+  BOOST_TEST(gated_fields.gated);
+  BOOST_TEST(!gated_fields.scaled_head);
 }
 
 // As Transformers 5.24 reads files that say both.
 BOOST_AUTO_TEST_CASE(a_t5_s_own_activation_and_gate_count_before_their_common_name) {
-  const auto of = [](const entries& more) {
+  const auto fields_of = [](const entries& more) {
     const auto fields = t5(more);
     return read_t5_fields(fields, read_model_config(fields));
   };
-  const auto own = of({{"feed_forward_proj", "\"gated-gelu\""}, {"dense_act_fn", "\"silu\""}});
+  const auto own = fields_of({{"feed_forward_proj", "\"gated-gelu\""}, {"dense_act_fn", "\"silu\""}});
   BOOST_TEST(own.activation == "silu");
   BOOST_TEST(own.gated);
-  BOOST_TEST(!of({{"feed_forward_proj", "\"gated-gelu\""}, {"is_gated_act", "false"}}).gated);
+  BOOST_TEST(!fields_of({{"feed_forward_proj", "\"gated-gelu\""}, {"is_gated_act", "false"}}).gated);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_t5_cannot_be_is_refused) {

@@ -50,9 +50,9 @@ double number_in(const gguf_draft& draft, std::string_view key) {
   return with_fields(draft, [&](const config_fields& fields) { return fields.real(key, {-1e9, 1e9}); });
 }
 
-std::vector<float> floats_of(const weight& from) {
-  std::vector<float> values(static_cast<std::size_t>(from.rows() * from.columns()));
-  from.read_rows_as_float(0, from.rows(), values);
+std::vector<float> floats_of(const weight& tensor) {
+  std::vector<float> values(static_cast<std::size_t>(tensor.rows() * tensor.columns()));
+  tensor.read_rows_as_float(0, tensor.rows(), values);
   return values;
 }
 
@@ -235,8 +235,8 @@ BOOST_AUTO_TEST_CASE(numbers_of_xielu_are_tensors_of_each_layer) {
   BOOST_TEST(!files.find("blk.2.act_fn.beta"));
   BOOST_TEST(files.weight_names().size() == 9U);
   const auto short_list = refusal([] {
-    const memory_file one(file_of("apertus", {entry_floats("xielu.beta", {1})}).bytes());
-    checkpoint opened(one.path());
+    const memory_file file(file_of("apertus", {entry_floats("xielu.beta", {1})}).bytes());
+    checkpoint opened(file.path());
   });
   BOOST_TEST(says(short_list, "it must have a number for each of 2 layers"));
 }
@@ -348,8 +348,8 @@ BOOST_AUTO_TEST_CASE(layers_that_guess_further_tokens_do_not_count) {
   const auto draft = file_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 1)}, {"blk.0.ssm_beta.weight"});
   BOOST_TEST(gguf_config(draft).layers == 1);
   BOOST_TEST(gguf_config(draft).layer_types.size() == 1U);
-  const auto all = file_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 2)});
-  BOOST_TEST(says(refusal([&] { gguf_config(all); }), "nextn_predict_layers is 2; an integer from 0 to 1"));
+  const auto written = file_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 2)});
+  BOOST_TEST(says(refusal([&] { gguf_config(written); }), "nextn_predict_layers is 2; an integer from 0 to 1"));
 }
 
 BOOST_AUTO_TEST_CASE(a_t5_has_the_layers_of_its_decoder) {

@@ -22,8 +22,8 @@ constexpr const char* config =
 std::string counting_codes() {
   std::string codes;
   for (int group = 0; group < 4; ++group)
-    for (int at = 0; at < 16; ++at) {
-      const int low = 2 * at % 16, high = low + 1;
+    for (int index = 0; index < 16; ++index) {
+      const int low = 2 * index % 16, high = low + 1;
       codes += static_cast<char>(group % 2 == 0 ? low | high << 4 : (15 - low) | (15 - high) << 4);
     }
   return codes;
@@ -47,9 +47,9 @@ struct draft {
   }
 };
 
-std::string opening(const draft& from) {
+std::string opening(const draft& source) {
   const temporary_folder folder;
-  from.write(folder);
+  source.write(folder);
   return refusal([&] { checkpoint opened(folder.path()); });
 }
 
@@ -71,9 +71,9 @@ BOOST_AUTO_TEST_CASE(codes_and_scales_are_one_tensor) {
   std::vector<float> values(64);
   for (int row = 0; row < 2; ++row) {
     found.read_rows_as_float(row, row + 1, values);
-    for (int at = 0; at < 64; ++at) {
-      const int code = at < 32 ? at % 16 : 15 - at % 16;
-      BOOST_TEST(values[static_cast<std::size_t>(at)] == scales[2 * row + at / 32] * numbers[code]);
+    for (int column = 0; column < 64; ++column) {
+      const int code = column < 32 ? column % 16 : 15 - column % 16;
+      BOOST_TEST(values[static_cast<std::size_t>(column)] == scales[2 * row + column / 32] * numbers[code]);
     }
   }
 }

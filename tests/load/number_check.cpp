@@ -45,7 +45,7 @@ const std::vector<quantized_type> quantized_types = {
 
 std::size_t block_bytes(element_type type) { return static_cast<std::size_t>(layout(type).bytes); }
 
-void put_half(std::string& bytes, std::size_t at, std::uint16_t half) { bytes.replace(at, 2, raw(half)); }
+void put_half(std::string& bytes, std::size_t offset, std::uint16_t half) { bytes.replace(offset, 2, raw(half)); }
 
 // So many blocks, all of them sound.
 std::string sound_blocks(const quantized_type& kind, std::size_t count) {
@@ -72,9 +72,9 @@ std::string reading(std::uint32_t ggml_number, std::uint64_t columns, const std:
   return stored;
 }
 
-bool is_bad(const quantized_type& kind, std::size_t at, std::uint16_t half) {
+bool is_bad(const quantized_type& kind, std::size_t offset, std::uint16_t half) {
   auto bytes = sound_blocks(kind, 1);
-  put_half(bytes, at, half);
+  put_half(bytes, offset, half);
   return first_bad_number(kind.type, std::as_bytes(std::span(bytes))).has_value();
 }
 

@@ -129,12 +129,12 @@ void read_as_folder(std::string_view bytes) {
                                    "sentence_bert_config.json",
                                    "config_sentence_transformers.json"};
   static const temporary_folder folder;
-  static const bool made = [] {
+  static const bool is_written = [] {
     write_shards(folder);
     std::filesystem::create_directory(folder.path() / "1_Pooling");
     return std::filesystem::create_directory(folder.path() / "2_Dense");
   }();
-  if (!made) return;
+  if (!is_written) return;
   for (const auto* name : names) std::filesystem::remove(folder.path() / name);
   while (!bytes.empty()) {
     const auto file = bytes.substr(0, bytes.find('\0'));

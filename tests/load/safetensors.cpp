@@ -114,17 +114,17 @@ BOOST_AUTO_TEST_CASE(headers_of_another_form_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(wrong_tensors_are_refused) {
-  const auto one = [](std::string_view type, std::string_view shape, std::uint64_t begin, std::uint64_t end) {
+  const auto refusal_of = [](std::string_view type, std::string_view shape, std::uint64_t begin, std::uint64_t end) {
     return refusal_of_header("{" + tensor_entry("a", type, shape, begin, end) + "}");
   };
-  BOOST_TEST(says(one("F8_E4M3", "16", 0, 16), "dtype 'F8_E4M3'"));
-  BOOST_TEST(says(one("F32", "-4", 0, 16), "a dimension of -4; 0 to 4294967295"));
-  BOOST_TEST(says(one("F32", "4294967296", 0, 16), "a dimension of 4294967296"));
-  BOOST_TEST(says(one("F32", "4294967295,4294967295,4294967295", 0, 16), "does not fit 64 bits"));
-  BOOST_TEST(says(one("U8", "4294967295,4294967295,0", 0, 0), "does not fit 64 bits"));
-  BOOST_TEST(says(one("F32", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,4", 0, 16), "more than 16 dimensions"));
-  BOOST_TEST(says(one("F32", "3", 0, 16), "takes 12 bytes; its data_offsets give 16"));
-  BOOST_TEST(says(one("F32", "4", 16, 0), "has data_offsets [16, 0]"));
+  BOOST_TEST(says(refusal_of("F8_E4M3", "16", 0, 16), "dtype 'F8_E4M3'"));
+  BOOST_TEST(says(refusal_of("F32", "-4", 0, 16), "a dimension of -4; 0 to 4294967295"));
+  BOOST_TEST(says(refusal_of("F32", "4294967296", 0, 16), "a dimension of 4294967296"));
+  BOOST_TEST(says(refusal_of("F32", "4294967295,4294967295,4294967295", 0, 16), "does not fit 64 bits"));
+  BOOST_TEST(says(refusal_of("U8", "4294967295,4294967295,0", 0, 0), "does not fit 64 bits"));
+  BOOST_TEST(says(refusal_of("F32", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,4", 0, 16), "more than 16 dimensions"));
+  BOOST_TEST(says(refusal_of("F32", "3", 0, 16), "takes 12 bytes; its data_offsets give 16"));
+  BOOST_TEST(says(refusal_of("F32", "4", 16, 0), "has data_offsets [16, 0]"));
   BOOST_TEST(says(refusal_of_header(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16,16]}})"),
                   "more than two data_offsets"));
   BOOST_TEST(says(refusal_of_header(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[-16,0]}})"), "has offset -16"));

@@ -29,18 +29,18 @@ class products {
     return std::make_shared<const kernels::tiled_matrix>(std::span(&source, 1), columns, workers_);
   }
 
-  /// by(before(x))
-  numbers operator()(const cpu::projection& by, numbers x, const cpu::forms::norm& before = {}) {
+  /// layer(pre_norm(x))
+  numbers operator()(const cpu::projection& layer, numbers x, const cpu::forms::norm& pre_norm = {}) {
     numbers found;
     run(x, [&](const cpu::forward_context& context, const cpu::activations& rows) {
-      const auto y = cpu::operators(context).norm_linear(rows, before, by, outputs);
+      const auto y = cpu::operators(context).norm_linear(rows, pre_norm, layer, outputs);
       for (std::int64_t row = 0; row < y.rows; ++row) found.insert(found.end(), y.row(row), y.row(row) + outputs);
     });
     return found;
   }
 
-  numbers normed(const cpu::norm& by, numbers x) {
-    run(x, [&](const cpu::forward_context& context, const cpu::activations& rows) { by(context, rows, rows); });
+  numbers normed(const cpu::norm& layer, numbers x) {
+    run(x, [&](const cpu::forward_context& context, const cpu::activations& rows) { layer(context, rows, rows); });
     return x;
   }
 
@@ -62,11 +62,11 @@ class products {
 };
 
 /// One of rank 1 for the first output, one of rank 2 for the last two.
-cpu::projection adapted(products& all) {
-  return {.weights = all.matrix({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}),
+cpu::projection adapted(products& runner) {
+  return {.weights = runner.matrix({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}),
           .bias = {1, 0, 0, -1},
-          .adapters = {{.down = all.matrix({1, 0, -1}), .up = all.matrix({3}, 1), .first = 0},
-                       {.down = all.matrix({1, 1, 1, 0, 2, 0}), .up = all.matrix({1, 1, 2, -1}, 2), .first = 2}}};
+          .adapters = {{.down = runner.matrix({1, 0, -1}), .up = runner.matrix({3}, 1), .first = 0},
+                       {.down = runner.matrix({1, 1, 1, 0, 2, 0}), .up = runner.matrix({1, 1, 2, -1}, 2), .first = 2}}};
 }
 
 }  // namespace
@@ -74,17 +74,19 @@ cpu::projection adapted(products& all) {
 BOOST_AUTO_TEST_SUITE(adapters)
 
 BOOST_AUTO_TEST_CASE(are_added_to_their_columns) {
-  products all;
-  const cpu::projection merged{.weights = all.matrix({4, 2, 0, 4, 5, 6, 8, 11, 10, 12, 11, 14}), .bias = {1, 0, 0, -1}};
+  products runner;
+  const cpu::projection merged{.weights = runner.matrix({4, 2, 0, 4, 5, 6, 8, 11, 10, 12, 11, 14}),
+                               .bias = {1, 0, 0, -1}};
   const numbers x{1, 2, 3, -1, 0, 2, 5, 4, -3};
-  BOOST_TEST(all(adapted(all), x) == all(merged, x), boost::test_tools::per_element());
+  BOOST_TEST(runner(adapted(runner), x) == runner(merged, x), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(read_rows_that_are_normed_as_the_product_reads_them) {
-  products all;
+  products runner;
   const cpu::norm norm({.name = "norm", .epsilon = 0.5}, {0.5F, 2, -1});
   for (const auto& x : {numbers{1, 2, 3}, numbers{1, 2, 3, -1, 0, 2, 5, 4, -3}})
-    BOOST_TEST(all(adapted(all), x, norm) == all(adapted(all), all.normed(norm, x)), boost::test_tools::per_element());
+    BOOST_TEST(runner(adapted(runner), x, norm) == runner(adapted(runner), runner.normed(norm, x)),
+               boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

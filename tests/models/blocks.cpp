@@ -21,25 +21,25 @@ struct names {
 };
 
 parts::block<names> attention(const std::string& name, bool parallel = false) {
-  return {.what = parts::attention<names>{.qkv = name, .heads = {}, .output = name, .layer = 0},
-          .before = {},
+  return {.part = parts::attention<names>{.qkv = name, .heads = {}, .output = name, .layer = 0},
+          .pre_norm = {},
           .after = {},
           .parallel = parallel};
 }
 
 parts::block<names> mlp(const std::string& name, bool parallel = false) {
-  return {.what = parts::mlp<names>{.up = name, .activation = {}, .intermediate = 0, .down = name},
-          .before = {},
+  return {.part = parts::mlp<names>{.up = name, .activation = {}, .intermediate = 0, .down = name},
+          .pre_norm = {},
           .after = {},
           .parallel = parallel};
 }
 
 parts::block<names> linear(const std::string& name) {
-  return {.what = parts::linear<names>{.product = name, .outputs = 0}, .before = {}, .after = {}, .parallel = false};
+  return {.part = parts::linear<names>{.product = name, .outputs = 0}, .pre_norm = {}, .after = {}, .parallel = false};
 }
 
-parts::block<names> passing(parts::block<names> block, models::passed_on what = models::passed_on::result) {
-  block.passes = what;
+parts::block<names> passing(parts::block<names> block, models::passed_on mode = models::passed_on::result) {
+  block.passes = mode;
   return block;
 }
 
@@ -56,24 +56,24 @@ class recorder {
 
   void keep_embeddings(const std::string& x) { calls.push_back("keep embeddings " + x); }
   static std::string beside_embeddings(const std::string& x) { return x + "|e"; }
-  static std::string norm_linear(const std::string& x, const std::string&, const std::string& by, int) {
-    return by + "(" + x + ")";
+  static std::string norm_linear(const std::string& x, const std::string&, const std::string& layer, int) {
+    return layer + "(" + x + ")";
   }
   std::string attend(const names::heads&, int, const std::string& qkv) {
     calls.push_back("attend " + qkv);
     return qkv;
   }
-  std::string norm_activated(const std::string& x, const std::string&, const std::string& by, const parts::activation&,
-                             std::int64_t) {
-    calls.push_back("activate " + by + "(" + x + ")");
-    return by + "(" + x + ")";
+  std::string norm_activated(const std::string& x, const std::string&, const std::string& layer,
+                             const parts::activation&, std::int64_t) {
+    calls.push_back("activate " + layer + "(" + x + ")");
+    return layer + "(" + x + ")";
   }
   void linear_add(const std::string& y, const std::string&, const parts::residual<std::string>&, const std::string& x) {
     calls.push_back("add " + y + " to " + x);
   }
   static std::string zeros_like(const std::string& x) { return "0 for " + x; }
-  void add_rows(const std::string& rows, const parts::residual<std::string>& how, const std::string& x) {
-    calls.push_back("add " + how.after + "(" + rows + ") to " + x);
+  void add_rows(const std::string& rows, const parts::residual<std::string>& residual, const std::string& x) {
+    calls.push_back("add " + residual.after + "(" + rows + ") to " + x);
   }
 
  private:
@@ -81,9 +81,9 @@ class recorder {
 };
 
 void check(std::vector<parts::block<names>> blocks, const std::vector<std::string>& expected, bool wants_rows = true) {
-  recorder on(wants_rows);
-  BOOST_TEST(nn::blocks<names>(std::move(blocks)).run(on, "x") == "x'");
-  BOOST_TEST(on.calls == expected, boost::test_tools::per_element());
+  recorder ops(wants_rows);
+  BOOST_TEST(nn::blocks<names>(std::move(blocks)).run(ops, "x") == "x'");
+  BOOST_TEST(ops.calls == expected, boost::test_tools::per_element());
 }
 
 }  // namespace
@@ -152,7 +152,7 @@ BOOST_AUTO_TEST_CASE(a_block_passes_its_result_on_to_one_other) {
 
 BOOST_AUTO_TEST_CASE(embeddings_are_kept_where_attention_reads_them) {
   auto later = attention("b");
-  std::get<parts::attention<names>>(later.what).reads_embeddings = true;
+  std::get<parts::attention<names>>(later.part).reads_embeddings = true;
   check({attention("a"), later},
         {"keep embeddings x", "attend a(x)", "add a(x) to x", "attend b(x|e)", "add b(x|e)' to x'"});
 }

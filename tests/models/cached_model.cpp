@@ -9,9 +9,9 @@
 namespace cogen::test {
 namespace {
 
-cache::options packed(cache::quantization how) {
-  how.residual = 8;
-  return {.kv_quantization = std::move(how)};
+cache::options packed(cache::quantization scheme) {
+  scheme.residual = 8;
+  return {.kv_quantization = std::move(scheme)};
 }
 
 cache::options behind(cache::options options) {
@@ -21,7 +21,7 @@ cache::options behind(cache::options options) {
 }
 
 const std::vector<std::pair<std::string, cache::options>>& kinds() {
-  static const std::vector<std::pair<std::string, cache::options>> all{
+  static const std::vector<std::pair<std::string, cache::options>> entries{
       {"static", {}},
       {"dynamic", {.kind = cache::cache_kind::dynamic}},
       {"four_sinks", {.sinks = cache::sink_window{.sinks = 4, .window = 12}}},
@@ -33,7 +33,7 @@ const std::vector<std::pair<std::string, cache::options>>& kinds() {
       {"offloaded", behind({})},
       {"offloaded_int8", behind(packed(cache::int8()))},
   };
-  return all;
+  return entries;
 }
 
 std::shared_ptr<const model> golden_model(const std::string& name) {
@@ -67,7 +67,9 @@ logit_rows cached_model::alone(const std::vector<token>& sequence) const {
   return run(*loaded(), {sequence}, cache, workspace, whole()).front();
 }
 
-std::ostream& operator<<(std::ostream& out, const cached_model& each) { return out << each.golden << ' ' << each.kind; }
+std::ostream& operator<<(std::ostream& out, const cached_model& params) {
+  return out << params.golden << ' ' << params.kind;
+}
 
 cache::options kind_named(const std::string& name) {
   for (const auto& [known, options] : kinds()) {
@@ -83,7 +85,7 @@ cache::options kind_named(const std::string& name) {
 }
 
 const std::vector<cached_model>& cached_models() {
-  static const auto all = [] {
+  static const auto result = [] {
     std::vector<cached_model> each_with_each;
     for (const auto* golden :
          {"llama_default", "mistral_window", "gemma3_text", "minicpm3_scaled", "mamba_tiny", "jamba_tiny", "bart_tiny",
@@ -92,25 +94,27 @@ const std::vector<cached_model>& cached_models() {
         each_with_each.push_back({.golden = golden, .kind = kind.first, .options = kind_named(kind.first)});
     return each_with_each;
   }();
-  return all;
+  return result;
 }
 
-logit_rows go_on(const cached_model& each, cache::cache& cache, const std::vector<token>& tokens, int piece) {
+logit_rows go_on(const cached_model& params, cache::cache& cache, const std::vector<token>& tokens, int piece) {
   workspace workspace(1);
-  return run(*each.loaded(), {tokens}, cache, workspace, pieces_of(piece)).front();
+  return run(*params.loaded(), {tokens}, cache, workspace, pieces_of(piece)).front();
 }
 
 std::vector<token> first_of(const std::vector<token>& tokens, int count) {
   return {tokens.begin(), tokens.begin() + count};
 }
 
-std::vector<token> rest_of(const std::vector<token>& tokens, int from) { return {tokens.begin() + from, tokens.end()}; }
+std::vector<token> rest_of(const std::vector<token>& tokens, int begin) {
+  return {tokens.begin() + begin, tokens.end()};
+}
 
 std::vector<token> joined(std::vector<token> front, const std::vector<token>& back) {
   front.insert(front.end(), back.begin(), back.end());
   return front;
 }
 
-logit_rows rest_of(const logit_rows& rows, int from) { return {rows.begin() + from, rows.end()}; }
+logit_rows rest_of(const logit_rows& rows, int begin) { return {rows.begin() + begin, rows.end()}; }
 
 }  // namespace cogen::test

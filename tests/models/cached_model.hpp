@@ -33,7 +33,7 @@ struct cached_model {
   logit_rows alone(const std::vector<token>& sequence) const;
 };
 
-std::ostream& operator<<(std::ostream& out, const cached_model& each);
+std::ostream& operator<<(std::ostream& out, const cached_model& params);
 
 /// Kinds by name; residuals are small, so that most of a short sequence is read quantized.
 cache::options kind_named(const std::string& name);
@@ -42,11 +42,11 @@ cache::options kind_named(const std::string& name);
 const std::vector<cached_model>& cached_models();
 
 /// Runs tokens after those that slot 0 holds, a piece at a time.
-logit_rows go_on(const cached_model& each, cache::cache& cache, const std::vector<token>& tokens, int piece = 64);
+logit_rows go_on(const cached_model& params, cache::cache& cache, const std::vector<token>& tokens, int piece = 64);
 
 std::vector<token> first_of(const std::vector<token>& tokens, int count);
-std::vector<token> rest_of(const std::vector<token>& tokens, int from);
+std::vector<token> rest_of(const std::vector<token>& tokens, int begin);
 std::vector<token> joined(std::vector<token> front, const std::vector<token>& back);
-logit_rows rest_of(const logit_rows& rows, int from);
+logit_rows rest_of(const logit_rows& rows, int begin);
 
 }  // namespace cogen::test

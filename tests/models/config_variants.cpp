@@ -48,10 +48,10 @@ bool same(const T& a, const T& b) {
   if constexpr (std::equality_comparable<T>) {
     return a == b;
   } else {
-    bool all = true;
+    bool result = true;
     boost::pfr::for_each_field(
-        a, [&](const auto& member, auto index) { all = all && same(member, boost::pfr::get<index.value>(b)); });
-    return all;
+        a, [&](const auto& member, auto index) { result = result && same(member, boost::pfr::get<index.value>(b)); });
+    return result;
   }
 }
 
@@ -63,15 +63,15 @@ struct reading {
 };
 
 reading read(const json::object& config) {
-  reading made;
+  reading result;
   try {
     const auto fields = load::config_fields::from_json(json::serialize(config), "config.json");
-    made.config = load::read_model_config(fields);
-    made.spec = models::family_named(fields.family())(fields, made.config);
+    result.config = load::read_model_config(fields);
+    result.spec = models::family_named(fields.family())(fields, result.config);
   } catch (const load::load_error& refused) {
-    made.refusal = refused.what();
+    result.refusal = refused.what();
   }
-  return made;
+  return result;
 }
 
 /// Of what is read, that which counts for all families; the others' part is in their specs.
@@ -95,8 +95,8 @@ json::object parsed(const std::filesystem::path& path) {
 std::filesystem::path goldens() { return test_data() + "/golden"; }
 
 const json::object& listing() {
-  static const auto all = parsed(goldens() / "config_variants.json");
-  return all;
+  static const auto variants = parsed(goldens() / "config_variants.json");
+  return variants;
 }
 
 /// The object that holds a key with dots, and the key in it; no object where there is none.
@@ -136,15 +136,15 @@ json::value value_at(json::object config, std::string_view path) {
   return found == nullptr ? json::value() : *found;
 }
 
-const json::object& member(const json::object& of, std::string_view key) {
+const json::object& member(const json::object& parent, std::string_view key) {
   static const json::object none;
-  const auto* found = of.if_contains(key);
+  const auto* found = parent.if_contains(key);
   return found == nullptr ? none : found->as_object();
 }
 
-const json::array& list(const json::object& of, std::string_view key) {
+const json::array& list(const json::object& parent, std::string_view key) {
   static const json::array none;
-  const auto* found = of.if_contains(key);
+  const auto* found = parent.if_contains(key);
   return found == nullptr ? none : found->as_array();
 }
 

@@ -80,16 +80,16 @@ BOOST_AUTO_TEST_SUITE(encoder)
 
 BOOST_DATA_TEST_CASE_F(reader, an_encoder_input_is_the_same_bits_in_any_batch, data::make(devices), device) {
   use(device);
-  const auto one = random_tokens(*model, 7, 1), other = random_tokens(*model, 40, 2),
+  const auto first = random_tokens(*model, 7, 1), other = random_tokens(*model, 40, 2),
              third = random_tokens(*model, 1, 3);
-  encode({{.slot = 1, .count = 7}}, one);
+  encode({{.slot = 1, .count = 7}}, first);
   const auto alone = first_logits(1);
   cache.clear(1);
-  std::vector<token> all = other;
-  all.insert(all.end(), one.begin(), one.end());
-  all.insert(all.end(), third.begin(), third.end());
+  std::vector<token> tokens = other;
+  tokens.insert(tokens.end(), first.begin(), first.end());
+  tokens.insert(tokens.end(), third.begin(), third.end());
   own = workspace(3);
-  encode({{.slot = 2, .count = 40}, {.slot = 0, .count = 7}, {.slot = 1, .count = 1}}, all);
+  encode({{.slot = 2, .count = 40}, {.slot = 0, .count = 7}, {.slot = 1, .count = 1}}, tokens);
   BOOST_TEST((first_logits(0) == alone));
   BOOST_TEST((first_logits(2) != alone));
 }
@@ -120,7 +120,7 @@ BOOST_DATA_TEST_CASE_F(reader, a_fork_reads_its_encoder_input_when_the_first_is_
   encode({{.slot = 0, .count = 9}}, random_tokens(*model, 9, 7));
   encode({{.slot = 2, .count = 4}}, random_tokens(*model, 4, 8));
   const auto first = first_logits(0), other = first_logits(2);
-  cache.fork({.slot = 1, .from = 0, .end = 0});
+  cache.fork({.slot = 1, .source = 0, .end = 0});
   cache.clear(0);
   BOOST_TEST(cache.encoder_length(1) == 9);
   BOOST_TEST((first_logits(1) == first));
@@ -198,7 +198,7 @@ BOOST_AUTO_TEST_CASE(distances_count_in_layers_of_your_own_as_well) {
   };
   const cache::options options{.type = cache::scalar::f32, .max_sequence_length = 64, .max_encoder_length = 64};
   auto kept = model->make_cache(options), by_hand = model->make_cache(options, own);
-  for (auto* each : {&kept, &by_hand}) model->encode(random_tokens(*model, 30, 1), *each);
+  for (auto* filled : {&kept, &by_hand}) model->encode(random_tokens(*model, 30, 1), *filled);
   const auto tokens = random_tokens(*model, 40, 2);
   const auto off = (model->forward(tokens, kept) - model->forward(tokens, by_hand)).abs().max().item<float>();
   BOOST_TEST(off < 1e-4F);

@@ -29,9 +29,9 @@ struct running_model {
     BOOST_TEST(cache.length(1) == 0);
     const auto more = random_tokens(*model, 3, 2);
     const auto after = run(*model, {more}, cache, own, whole()).front();
-    auto all = first;
-    all.insert(all.end(), more.begin(), more.end());
-    const auto expected = run_alone(*model, all, own);
+    auto tokens = first;
+    tokens.insert(tokens.end(), more.begin(), more.end());
+    const auto expected = run_alone(*model, tokens, own);
     BOOST_TEST((after == logit_rows(expected.begin() + 10, expected.end())));
   }
 };

@@ -34,7 +34,7 @@ std::vector<std::string> norms_of(const model_spec& spec, std::size_t layer) {
   std::vector<std::string> names;
   for (std::size_t index = 2 * layer; index < 2 * layer + 2; ++index) {
     const auto& block = spec.blocks.at(index);
-    names.push_back(block.before ? block.before->name : "-");
+    names.push_back(block.pre_norm ? block.pre_norm->name : "-");
     names.push_back(block.after ? block.after->name : "-");
   }
   return names;
@@ -54,22 +54,22 @@ std::string refused_pooling(const std::string& architecture, const std::vector<s
 
 using names = std::vector<std::string>;
 
-const attention_spec& attention_of(const model_spec& spec) { return std::get<attention_spec>(spec.blocks.at(0).what); }
-const mlp_spec& mlp_of(const model_spec& spec) { return std::get<mlp_spec>(spec.blocks.at(1).what); }
+const attention_spec& attention_of(const model_spec& spec) { return std::get<attention_spec>(spec.blocks.at(0).part); }
+const mlp_spec& mlp_of(const model_spec& spec) { return std::get<mlp_spec>(spec.blocks.at(1).part); }
 
 }  // namespace
 
 BOOST_AUTO_TEST_SUITE(gguf_specs)
 
 BOOST_AUTO_TEST_CASE(norms_are_named_by_their_place) {
-  const names before{"blk.1.attn_norm", "-", "blk.1.ffn_norm", "-"};
+  const names pre_norms{"blk.1.attn_norm", "-", "blk.1.ffn_norm", "-"};
   const names around{"blk.1.attn_norm", "blk.1.post_attention_norm", "blk.1.ffn_norm", "blk.1.post_ffw_norm"};
   const names behind{"-", "blk.1.post_attention_norm", "-", "blk.1.post_ffw_norm"};
   const names shared{"blk.1.attn_norm", "-", "blk.1.attn_norm", "-"};
   for (const auto* each :
        {"llama", "qwen2", "qwen3", "gemma", "phi3", "granite", "smollm3", "mistral3", "arcee", "ernie4_5",
         "hunyuan-dense", "apertus", "starcoder2", "nemotron", "gpt2", "gptneox", "bloom", "mpt", "starcoder"})
-    BOOST_TEST(norms_of(spec_of(each), 1) == before, each << boost::test_tools::per_element());
+    BOOST_TEST(norms_of(spec_of(each), 1) == pre_norms, each << boost::test_tools::per_element());
   for (const auto* each : {"gemma2", "gemma3", "glm4"})
     BOOST_TEST(norms_of(spec_of(each), 1) == around, each << boost::test_tools::per_element());
   for (const auto* each : {"olmo2", "exaone4"})
@@ -103,9 +103,9 @@ BOOST_AUTO_TEST_CASE(a_layer_for_multi_token_prediction_follows_the_others) {
     for (const auto* norm : {&spec.mtp->embedding_norm, &spec.mtp->hidden_norm, &*spec.mtp->final_norm})
       BOOST_TEST(norm->weight_offset == 0);
     BOOST_TEST(spec.mtp->blocks.at(0).prefix == "blk.1.");
-    BOOST_TEST(spec.mtp->blocks.at(0).before->name == "blk.1.attn_norm");
-    BOOST_TEST(spec.mtp->blocks.at(1).before->name == "blk.1.post_attention_norm");
-    BOOST_TEST(std::get<attention_spec>(spec.mtp->blocks.at(0).what).output == "attn_output");
+    BOOST_TEST(spec.mtp->blocks.at(0).pre_norm->name == "blk.1.attn_norm");
+    BOOST_TEST(spec.mtp->blocks.at(1).pre_norm->name == "blk.1.post_attention_norm");
+    BOOST_TEST(std::get<attention_spec>(spec.mtp->blocks.at(0).part).output == "attn_output");
   }
 }
 
@@ -137,7 +137,7 @@ BOOST_AUTO_TEST_CASE(norms_have_their_offset_already) {
     const auto spec = spec_of(each);
     BOOST_TEST(spec.final_norm->weight_offset == 0, each);
     for (const auto& block : spec.blocks) {
-      BOOST_TEST(block.before->weight_offset == 0, each);
+      BOOST_TEST(block.pre_norm->weight_offset == 0, each);
       if (block.after) BOOST_TEST(block.after->weight_offset == 0, each);
     }
   }
@@ -167,8 +167,8 @@ BOOST_AUTO_TEST_CASE(scans_have_the_names_of_views_and_experts_are_stacked) {
   const auto jamba =
       spec_of("jamba", {entry_u32("jamba.expert_count", 4)}, {"blk.0.attn_q.weight", "blk.1.ffn_gate_inp.weight"});
   BOOST_TEST(jamba.blocks.at(2).prefix == "blk.1.mamba.");
-  BOOST_TEST(jamba.blocks.at(2).before->name == "blk.1.attn_norm");
-  const auto& experts = std::get<moe_spec>(jamba.blocks.at(3).what);
+  BOOST_TEST(jamba.blocks.at(2).pre_norm->name == "blk.1.attn_norm");
+  const auto& experts = std::get<moe_spec>(jamba.blocks.at(3).part);
   BOOST_TEST(jamba.blocks.at(3).prefix == "blk.1.");
   BOOST_TEST(experts.router.name == "ffn_gate_inp");
   BOOST_TEST(experts.expert.down == "ffn_down_exps");
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(scans_have_the_names_of_views_and_experts_are_stacked) {
 
 BOOST_AUTO_TEST_CASE(experts_are_found_in_each_family) {
   const auto experts_of = [](const std::string& name, const std::vector<std::string>& tensors) {
-    return std::get<moe_spec>(spec_of(name, {entry_u32(name + ".expert_count", 4)}, tensors).blocks.at(3).what);
+    return std::get<moe_spec>(spec_of(name, {entry_u32(name + ".expert_count", 4)}, tensors).blocks.at(3).part);
   };
   for (const auto* each : {"llama", "qwen2moe", "qwen3moe", "olmoe", "granitemoe", "dots1", "glm4moe"}) {
     const auto apart = experts_of(each, {"blk.1.ffn_gate_inp.weight"});
@@ -198,14 +198,14 @@ BOOST_AUTO_TEST_CASE(experts_that_are_chosen_with_a_bias_are_found) {
     const auto spec = spec_of(each, {entry_u32(std::string(each) + ".expert_count", 8),
                                      entry_u32(std::string(each) + ".leading_dense_block_count", 1)});
     BOOST_TEST(mlp_of(spec).up == "ffn_up", each);
-    const auto& experts = std::get<moe_spec>(spec.blocks.at(3).what);
+    const auto& experts = std::get<moe_spec>(spec.blocks.at(3).part);
     BOOST_TEST(experts.router.choice_bias == "exp_probs_b.bias", each);
     BOOST_TEST(experts.shared->mlp.down == "ffn_down_shexp", each);
   }
   const auto minimax = spec_of("minimax-m2", {entry_u32("minimax-m2.expert_count", 8)});
-  BOOST_TEST(std::get<moe_spec>(minimax.blocks.at(1).what).router.choice_bias == "exp_probs_b.bias");
+  BOOST_TEST(std::get<moe_spec>(minimax.blocks.at(1).part).router.choice_bias == "exp_probs_b.bias");
   BOOST_TEST((attention_of(minimax).qk_norm->over == qk_norm_spec::scope::width));
-  const auto norm_of = [](const std::string& name) { return spec_of(name, {}).blocks.at(1).before->name; };
+  const auto norm_of = [](const std::string& name) { return spec_of(name, {}).blocks.at(1).pre_norm->name; };
   BOOST_TEST(norm_of("glm4moe") == "blk.0.post_attention_norm");
   BOOST_TEST(norm_of("dots1") == "blk.0.ffn_norm");
 }
@@ -215,8 +215,8 @@ BOOST_AUTO_TEST_CASE(gpt_oss_has_sinks_and_experts_with_biases) {
   BOOST_TEST(attention_of(spec).sink_logits == "attn_sinks.weight");
   BOOST_TEST((attention_of(spec).kv.kind == cache::layer_kind::sliding));
   BOOST_TEST(!attention_of(spec).rope->config.truncate);
-  BOOST_TEST(spec.blocks.at(1).before->name == "blk.0.post_attention_norm");
-  const auto& experts = std::get<moe_spec>(spec.blocks.at(1).what);
+  BOOST_TEST(spec.blocks.at(1).pre_norm->name == "blk.0.post_attention_norm");
+  const auto& experts = std::get<moe_spec>(spec.blocks.at(1).part);
   BOOST_TEST(experts.expert.gate == "ffn_gate_exps");
   BOOST_TEST(experts.expert.up == "ffn_up_exps");
   BOOST_TEST((experts.expert.bias && experts.router.bias));
@@ -231,7 +231,7 @@ BOOST_AUTO_TEST_CASE(latent_attention_is_found_in_one_matrix_and_in_two) {
     entries.insert(entries.end(), more.begin(), more.end());
     const auto spec = spec_of(name, entries, tensors);
     BOOST_TEST(spec.blocks.at(2).prefix == "blk.1.");
-    return std::get<latent_attention_spec>(spec.blocks.at(2).what);
+    return std::get<latent_attention_spec>(spec.blocks.at(2).part);
   };
   const std::vector<std::string> experts{entry_u32("deepseek2.expert_count", 4),
                                          entry_u32("deepseek2.expert_used_count", 2)};
@@ -270,7 +270,7 @@ BOOST_AUTO_TEST_CASE(a_deepseek_chooses_experts_as_its_file_shows) {
                                      entry_u32("deepseek2.rope.dimension_count", 4),
                                      entry_u32("deepseek2.leading_dense_block_count", 1)};
     entries.insert(entries.end(), more.begin(), more.end());
-    return std::get<moe_spec>(spec_of("deepseek2", entries, tensors).blocks.at(3).what).router;
+    return std::get<moe_spec>(spec_of("deepseek2", entries, tensors).blocks.at(3).part).router;
   };
   using enum router_spec::scoring;
   BOOST_CHECK(router_of({}, {}).scores == softmax);
@@ -282,7 +282,7 @@ BOOST_AUTO_TEST_CASE(a_deepseek_chooses_experts_as_its_file_shows) {
 BOOST_AUTO_TEST_CASE(shares_are_renormalized_where_llama_cpp_does) {
   const auto renormalizes = [](const std::string& name) {
     const auto spec = spec_of(name, {entry_u32(name + ".expert_count", 4)}, {"blk.1.ffn_gate_inp.weight"});
-    return std::get<moe_spec>(spec.blocks.at(3).what).router.renormalized;
+    return std::get<moe_spec>(spec.blocks.at(3).part).router.renormalized;
   };
   for (const auto* each : {"llama", "qwen3moe", "granitemoe"}) BOOST_TEST(renormalizes(each), each);
   for (const auto* each : {"qwen2moe", "olmoe"}) BOOST_TEST(!renormalizes(each), each);
@@ -292,19 +292,19 @@ BOOST_AUTO_TEST_CASE(layers_of_other_mixers_have_their_names) {
   const auto qwen = spec_of("qwen35", {entry_u32("qwen35.nextn_predict_layers", 1)}, {"blk.0.ssm_beta.weight"});
   BOOST_TEST(qwen.blocks.size() == 2U);
   BOOST_TEST(qwen.blocks.at(0).prefix == "blk.0.linear_attn.");
-  BOOST_TEST(std::get<delta_net_spec>(qwen.blocks.at(0).what).tiled);
-  BOOST_TEST(qwen.blocks.at(1).before->name == "blk.0.post_attention_norm");
-  BOOST_TEST(qwen.blocks.at(1).before->weight_offset == 0);
+  BOOST_TEST(std::get<delta_net_spec>(qwen.blocks.at(0).part).tiled);
+  BOOST_TEST(qwen.blocks.at(1).pre_norm->name == "blk.0.post_attention_norm");
+  BOOST_TEST(qwen.blocks.at(1).pre_norm->weight_offset == 0);
   BOOST_TEST(qwen.unread == (names{"blk.1.*", "model.layers.1.*"}), boost::test_tools::per_element());
   const auto next = spec_of("qwen3next", {entry_u32("qwen3next.expert_count", 4)}, {"blk.0.ssm_norm.weight"});
-  const auto& net = std::get<delta_net_spec>(next.blocks.at(0).what);
+  const auto& net = std::get<delta_net_spec>(next.blocks.at(0).part);
   BOOST_TEST((!net.tiled && !net.grouped_qkvz && net.grouped_ba));
-  BOOST_TEST(std::holds_alternative<attention_spec>(next.blocks.at(2).what));
+  BOOST_TEST(std::holds_alternative<attention_spec>(next.blocks.at(2).part));
   for (const auto* each : {"qwen3next", "qwen35moe"}) {
     const auto with_experts = spec_of(each, {entry_u32(std::string(each) + ".expert_count", 4)},
                                       {"blk.0.ffn_gate_inp.weight", "blk.1.ffn_gate_inp.weight"});
-    BOOST_TEST(with_experts.blocks.at(1).before->name == "blk.0.post_attention_norm", each);
-    const auto& experts = std::get<moe_spec>(with_experts.blocks.at(1).what);
+    BOOST_TEST(with_experts.blocks.at(1).pre_norm->name == "blk.0.post_attention_norm", each);
+    const auto& experts = std::get<moe_spec>(with_experts.blocks.at(1).part);
     BOOST_TEST(experts.router.renormalized, each);
     BOOST_TEST(experts.shared->gate == "ffn_gate_inp_shexp", each);
   }
@@ -316,7 +316,7 @@ BOOST_AUTO_TEST_CASE(layers_of_other_mixers_have_their_names) {
       spec_of("lfm2moe", {entry_u32("lfm2moe.expert_count", 8), entry_u32("lfm2moe.leading_dense_block_count", 1)},
               {"blk.1.shortconv.conv.weight"});
   BOOST_TEST(mlp_of(moe).gate == "ffn_gate");
-  BOOST_TEST(std::get<moe_spec>(moe.blocks.at(3).what).router.choice_bias == "exp_probs_b.bias");
+  BOOST_TEST(std::get<moe_spec>(moe.blocks.at(3).part).router.choice_bias == "exp_probs_b.bias");
   BOOST_TEST(moe.final_norm->name == "token_embd_norm");
 }
 
@@ -333,12 +333,12 @@ BOOST_AUTO_TEST_CASE(a_hybrid_granite_has_mamba2_layers) {
   BOOST_TEST(mlp_of(spec).gate == "ffn_gate");
   BOOST_TEST(mlp_of(spec).up == "ffn_up");
   BOOST_TEST(spec.blocks.at(2).prefix == "blk.1.mamba2.");
-  BOOST_TEST(std::get<mamba2_spec>(spec.blocks.at(2).what).head_width == 16);
+  BOOST_TEST(std::get<mamba2_spec>(spec.blocks.at(2).part).head_width == 16);
   const auto moe = spec_of("granitehybrid",
                            {entry_u32("granitehybrid.ssm.inner_size", 64), entry_u32("granitehybrid.expert_count", 4),
                             entry_u32("granitehybrid.ssm.time_step_rank", 4)},
                            {"blk.0.ssm_norm.weight"});
-  const auto& experts = std::get<moe_spec>(moe.blocks.at(1).what);
+  const auto& experts = std::get<moe_spec>(moe.blocks.at(1).part);
   BOOST_TEST(moe.blocks.at(1).prefix == "blk.0.");
   BOOST_TEST(experts.expert.up == "ffn_up_exps");
   BOOST_TEST(experts.router.name == "ffn_gate_inp");
@@ -352,9 +352,9 @@ BOOST_AUTO_TEST_CASE(blocks_beside_each_other_belong_to_one_layer) {
   names found;
   for (const auto& block : spec.blocks) found.push_back(block.prefix);
   BOOST_TEST(found == prefixes, boost::test_tools::per_element());
-  BOOST_TEST(spec.blocks.at(4).before->name == "blk.1.attn_norm");
-  BOOST_TEST(spec.blocks.at(5).before->name == "blk.1.bare.ffn_norm");
-  BOOST_TEST((std::get<mamba2_spec>(spec.blocks.at(0).what).norm == mamba2_spec::norm_place::none));
+  BOOST_TEST(spec.blocks.at(4).pre_norm->name == "blk.1.attn_norm");
+  BOOST_TEST(spec.blocks.at(5).pre_norm->name == "blk.1.bare.ffn_norm");
+  BOOST_TEST((std::get<mamba2_spec>(spec.blocks.at(0).part).norm == mamba2_spec::norm_place::none));
 }
 
 BOOST_AUTO_TEST_CASE(layers_of_one_block_have_one_norm) {
@@ -364,13 +364,13 @@ BOOST_AUTO_TEST_CASE(layers_of_one_block_have_one_norm) {
                entry_u32("nemotron_h_moe.expert_count", 4)},
               {"blk.0.ffn_gate_inp.weight", "blk.1.ssm_in.weight"});
   BOOST_TEST(spec.blocks.at(0).prefix == "blk.0.");
-  BOOST_TEST(spec.blocks.at(0).before->name == "blk.0.attn_norm");
-  const auto& experts = std::get<moe_spec>(spec.blocks.at(0).what);
+  BOOST_TEST(spec.blocks.at(0).pre_norm->name == "blk.0.attn_norm");
+  const auto& experts = std::get<moe_spec>(spec.blocks.at(0).part);
   BOOST_TEST(experts.expert.gate.empty());
   BOOST_TEST(experts.shared->mlp.up == "ffn_up_shexp");
   BOOST_TEST(spec.blocks.at(1).prefix == "blk.1.mamba2.");
-  BOOST_TEST(std::get<mamba2_spec>(spec.blocks.at(1).what).head_width == 6);
-  BOOST_TEST(std::get<mlp_spec>(spec_of("nemotron_h").blocks.at(1).what).up == "ffn_up");
+  BOOST_TEST(std::get<mamba2_spec>(spec.blocks.at(1).part).head_width == 6);
+  BOOST_TEST(std::get<mlp_spec>(spec_of("nemotron_h").blocks.at(1).part).up == "ffn_up");
 }
 
 BOOST_AUTO_TEST_CASE(an_olmo_with_a_window_is_the_third) {
@@ -390,8 +390,8 @@ BOOST_AUTO_TEST_CASE(a_llama_4_of_128_experts_has_no_norms_of_queries) {
   const auto spec = described(16);
   BOOST_TEST(attention_of(spec).qk_norm->q.empty());
   BOOST_TEST(!attention_of(described(128)).qk_norm);
-  BOOST_TEST(std::holds_alternative<mlp_spec>(spec.blocks.at(1).what));
-  const auto& experts = std::get<moe_spec>(spec.blocks.at(3).what);
+  BOOST_TEST(std::holds_alternative<mlp_spec>(spec.blocks.at(1).part));
+  const auto& experts = std::get<moe_spec>(spec.blocks.at(3).part);
   BOOST_TEST(experts.expert.gate == "ffn_gate_exps");
   BOOST_TEST(!experts.expert.transposed);
   BOOST_TEST(experts.expert.intermediate == 3);
@@ -409,11 +409,11 @@ BOOST_AUTO_TEST_CASE(a_t5_has_names_for_its_encoder_and_for_its_decoder) {
   BOOST_REQUIRE_EQUAL(spec.blocks.size(), 3U);
   BOOST_TEST(attention_of(spec).relative_bias->name == "dec.blk.0.attn_rel_b");
   BOOST_TEST(spec.blocks.at(1).prefix == "dec.blk.0.cross_");
-  BOOST_TEST(spec.blocks.at(1).before->name == "dec.blk.0.cross_attn_norm");
-  BOOST_TEST(spec.blocks.at(2).before->name == "dec.blk.0.ffn_norm");
-  BOOST_TEST(std::get<mlp_spec>(spec.blocks.at(2).what).gate == "ffn_gate");
+  BOOST_TEST(spec.blocks.at(1).pre_norm->name == "dec.blk.0.cross_attn_norm");
+  BOOST_TEST(spec.blocks.at(2).pre_norm->name == "dec.blk.0.ffn_norm");
+  BOOST_TEST(std::get<mlp_spec>(spec.blocks.at(2).part).gate == "ffn_gate");
   const auto ungated = described({});
-  const auto& feeds = std::get<mlp_spec>(ungated.blocks.at(2).what);
+  const auto& feeds = std::get<mlp_spec>(ungated.blocks.at(2).part);
   BOOST_TEST((feeds.gate.empty() && feeds.activation == kernels::activation::relu));
 }
 
@@ -441,7 +441,7 @@ BOOST_AUTO_TEST_CASE(a_modern_bert_begins_with_a_layer_without_a_window) {
   BOOST_TEST(attention_of(modern).qkv == names{"attn_qkv"}, boost::test_tools::per_element());
   BOOST_TEST(attention_of(modern).rope->config.theta == 5000);
   BOOST_TEST((attention_of(modern).kv.kind == cache::layer_kind::full));
-  const auto& second = std::get<attention_spec>(modern.blocks.at(2).what);
+  const auto& second = std::get<attention_spec>(modern.blocks.at(2).part);
   BOOST_TEST((second.kv.kind == cache::layer_kind::sliding));
   BOOST_TEST(second.kv.window == 7 / 2 + 1);
   BOOST_TEST(second.rope->config.theta == 10000);

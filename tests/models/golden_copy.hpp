@@ -43,18 +43,19 @@ class golden_copy {
     const auto offsets = whole.find("\"data_offsets\":[", entry) + 16;
     const auto type = whole.find("\"dtype\":\"", entry) + 9;
     const std::size_t lower = whole.compare(type, 3, "F32") == 0 ? 2 : 0;
-    const auto at = data_begin(whole) + std::stoull(whole.substr(offsets)) + (2 + lower) * index + lower;
-    whole.at(at) = static_cast<char>(bits & 0xff);
-    whole.at(at + 1) = static_cast<char>(bits >> 8);
+    const auto offset = data_begin(whole) + std::stoull(whole.substr(offsets)) + (2 + lower) * index + lower;
+    whole.at(offset) = static_cast<char>(bits & 0xff);
+    whole.at(offset + 1) = static_cast<char>(bits >> 8);
     write(whole);
   }
 
   /// Replaces text in the header of the weights by as much other text.
-  void change_header(const std::string& text, const std::string& by) const {
+  void change_header(const std::string& text, const std::string& replacement) const {
     auto whole = weights();
-    const auto at = whole.find(text);
-    if (at >= data_begin(whole) || text.size() != by.size()) throw std::logic_error("cannot replace " + text);
-    write(whole.replace(at, text.size(), by));
+    const auto position = whole.find(text);
+    if (position >= data_begin(whole) || text.size() != replacement.size())
+      throw std::logic_error("cannot replace " + text);
+    write(whole.replace(position, text.size(), replacement));
   }
 
  private:

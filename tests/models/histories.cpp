@@ -94,9 +94,9 @@ cache::cache cache_for(const model& model, const std::vector<std::vector<token>>
 void check_company(const model& model, const std::vector<int>& lengths, int largest_piece, cache::scalar type,
                    compute_type mode) {
   const auto sequences = sequences_of(model, lengths);
-  workspace one(1, mode);
+  workspace single(1, mode);
   std::vector<logit_rows> alone;
-  for (const auto& sequence : sequences) alone.push_back(run_alone(model, sequence, one, type));
+  for (const auto& sequence : sequences) alone.push_back(run_alone(model, sequence, single, type));
   for (const int threads : {1, 2, 3, 5}) {
     workspace several(threads, mode);
     auto cache = cache_for(model, sequences, type);

@@ -70,13 +70,14 @@ cache::layer_factory failing_at_last(const model& model, const std::shared_ptr<c
 
 /// Two sequences, the second one shorter, run until `first` tokens of each, and from there in one forward.
 struct two_sequences {
-  explicit two_sequences(const cached_model& each)
-      : tokens{random_tokens(*each.loaded(), each.length(), 1), random_tokens(*each.loaded(), each.length() - 20, 2)} {}
+  explicit two_sequences(const cached_model& params)
+      : tokens{random_tokens(*params.loaded(), params.length(), 1),
+               random_tokens(*params.loaded(), params.length() - 20, 2)} {}
 
   std::vector<std::vector<token>> part(int begin, int end) const {
     std::vector<std::vector<token>> parts;
-    for (const auto& all : tokens)
-      parts.push_back(rest_of(first_of(all, std::min(end, static_cast<int>(all.size()))), begin));
+    for (const auto& sequence : tokens)
+      parts.push_back(rest_of(first_of(sequence, std::min(end, static_cast<int>(sequence.size()))), begin));
     return parts;
   }
 

@@ -21,8 +21,8 @@ const std::vector<std::string> with_attention{"llama_default",  "mistral_window"
                                               latent_attention, "jamba_tiny",     "bart_tiny"};
 
 logit_rows logits_of(const std::string& golden, const std::string& kind) {
-  const cached_model each{.golden = golden, .kind = kind, .options = kind_named(kind)};
-  return each.alone(random_tokens(*each.loaded(), each.length(), 1));
+  const cached_model params{.golden = golden, .kind = kind, .options = kind_named(kind)};
+  return params.alone(random_tokens(*params.loaded(), params.length(), 1));
 }
 
 }  // namespace
@@ -65,11 +65,11 @@ BOOST_AUTO_TEST_CASE(sinks_and_a_window_see_all_until_they_are_full) {
   for (const std::string golden : {"llama_default", "jamba_tiny"}) {
     const auto plain = logits_of(golden, "static");
     const auto check_until = [&](const std::string& kind, std::size_t full) {
-      auto before = logits_of(golden, kind), expected = plain;
-      const auto after = rest_of(before, static_cast<int>(full));
-      before.resize(full);
+      auto prefix = logits_of(golden, kind), expected = plain;
+      const auto after = rest_of(prefix, static_cast<int>(full));
+      prefix.resize(full);
       expected.resize(full);
-      BOOST_TEST(distance(before, expected) < 1e-4F, golden << ' ' << kind);
+      BOOST_TEST(distance(prefix, expected) < 1e-4F, golden << ' ' << kind);
       BOOST_TEST(distance({after.front()}, {plain[full]}) > 1e-4F, golden << ' ' << kind);
     };
     check_until("four_sinks", 16);

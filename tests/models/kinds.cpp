@@ -16,8 +16,8 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-std::vector<token> sequence_for(const cached_model& each, unsigned seed = 1) {
-  return random_tokens(*each.loaded(), each.length(), seed);
+std::vector<token> sequence_for(const cached_model& params, unsigned seed = 1) {
+  return random_tokens(*params.loaded(), params.length(), seed);
 }
 
 void check_same(const logit_rows& found, const logit_rows& expected, const char* after) {
@@ -72,7 +72,7 @@ BOOST_DATA_TEST_CASE(forks_go_their_own_ways, data::make(cached_models()), each)
     auto cache = each.make_cache(2);
     go_on(each, cache, stem);
     if (each.loaded()->has_encoder()) cache.clear(1);
-    cache.fork({.slot = 1, .parent = shared > 0 ? 0 : -1, .shared = shared, .from = 0, .end = 73});
+    cache.fork({.slot = 1, .parent = shared > 0 ? 0 : -1, .shared = shared, .source = 0, .end = 73});
     workspace workspace(2);
     const auto both = run(*each.loaded(), tails, cache, workspace, random_pieces(11, 7));
     for (std::size_t i = 0; i < tails.size(); ++i)

@@ -40,13 +40,13 @@ class altered_model : public golden_copy {
 template <class Error>
 void check_refused(const golden_copy& folder, const std::vector<std::string>& named) {
   BOOST_CHECK_EXCEPTION(load_model(folder.path()), Error, [&](const Error& error) {
-    bool all = true;
+    bool result = true;
     for (const auto& name : named) {
       const bool found = std::string(error.what()).find(name) != std::string::npos;
       BOOST_TEST(found, "\"" << error.what() << "\" does not name " << name);
-      all = all && found;
+      result = result && found;
     }
-    return all;
+    return result;
   });
 }
 
@@ -375,9 +375,10 @@ BOOST_AUTO_TEST_CASE(experts_that_their_configuration_does_not_fit) {
 }
 
 BOOST_AUTO_TEST_CASE(an_expert_that_is_missing_or_misshapen_is_named) {
-  const auto refused = [](const char* golden, const char* text, const char* by, const std::vector<std::string>& named) {
+  const auto refused = [](const char* golden, const char* text, const char* replacement,
+                          const std::vector<std::string>& named) {
     const golden_copy folder(golden);
-    folder.change_header(text, by);
+    folder.change_header(text, replacement);
     check_refused<load::load_error>(folder, named);
   };
   refused("mixtral_published", "experts.2.w1.weight", "experts.9.w1.weight",
@@ -622,9 +623,9 @@ BOOST_AUTO_TEST_CASE(models_that_differ_in_one_number_have_other_fingerprints) {
                                     {"llama_llama3", "rope_parameters", "low_freq_factor", 1.25}};
   for (const auto& [golden, object, key, value] : changes) {
     const golden_copy folder(golden);
-    const auto before = load_model(folder.path())->fingerprint();
+    const auto fingerprint = load_model(folder.path())->fingerprint();
     folder.alter_config([&](boost::json::object& config) { config["transformers_version"] = "0.0.0"; });
-    BOOST_TEST(load_model(folder.path())->fingerprint() == before, golden);
+    BOOST_TEST(load_model(folder.path())->fingerprint() == fingerprint, golden);
     folder.alter_config([&](boost::json::object& config) {
       auto& place = object.empty() ? config : config.at(object).as_object();
       auto& entry = place.at(key);
@@ -633,7 +634,7 @@ BOOST_AUTO_TEST_CASE(models_that_differ_in_one_number_have_other_fingerprints) {
       else
         entry = value;
     });
-    BOOST_TEST(load_model(folder.path())->fingerprint() != before, golden << ": " << key);
+    BOOST_TEST(load_model(folder.path())->fingerprint() != fingerprint, golden << ": " << key);
   }
 }
 

@@ -97,8 +97,8 @@ kernels::encoder_rows random_rows(element_type type) {
   return kernels::random_rows(*found, 3, 512, 7);
 }
 
-weight_packing packing_of_both(element_type one, element_type other) {
-  const element_type both[] = {one, other};
+weight_packing packing_of_both(element_type type, element_type other) {
+  const element_type both[] = {type, other};
   return packing_of(both).value();
 }
 
@@ -118,8 +118,8 @@ BOOST_AUTO_TEST_CASE(what_files_keep_in_codes_has_the_same_numbers_beside_any_ot
 }
 
 BOOST_AUTO_TEST_CASE(codes_are_packed_in_as_few_bits_as_hold_them) {
-  const auto packed_as = [](weight_packing expected, std::initializer_list<element_type> all) {
-    BOOST_TEST((packing_of({all.begin(), all.size()}) == expected), static_cast<int>(expected));
+  const auto packed_as = [](weight_packing expected, std::initializer_list<element_type> kinds) {
+    BOOST_TEST((packing_of({kinds.begin(), kinds.size()}) == expected), static_cast<int>(expected));
   };
   using enum weight_packing;
   for (const auto type : {element_type::q4_0, element_type::q4_1, element_type::q4_k}) packed_as(int4, {type});
@@ -144,7 +144,9 @@ BOOST_AUTO_TEST_CASE(codes_are_packed_in_as_few_bits_as_hold_them) {
 /// The code of an input among the bytes of its row.
 int packed_code(const at::Tensor& codes, std::int64_t row, weight_packing packing, std::int64_t inputs,
                 std::int64_t input) {
-  const auto bits_at = [&](const kernels::packed_code& at) { return codes[row][at.byte].item<int>() >> at.bit; };
+  const auto bits_at = [&](const kernels::packed_code& place) {
+    return codes[row][place.byte].item<int>() >> place.bit;
+  };
   const int low = bits_at(kernels::packed_code_of(packing, input));
   if (packing == weight_packing::fp8) return low;
   if (kernels::form_of(packing).bits == 8) return static_cast<std::int8_t>(low);
@@ -170,24 +172,24 @@ BOOST_AUTO_TEST_CASE(packed_codes_and_scales_are_where_kernels_read_them) {
   for (const auto packing : packings)
     for (const std::int64_t inputs : {32, 64, 96, 128, 576}) {
       const auto rows = any_rows(packing, inputs);
-      const auto made = packed(rows);
+      const auto result = packed(rows);
       const auto codes = packing == weight_packing::fp8 ? rows.codes.view(at::kByte) : rows.codes;
-      BOOST_TEST((made.packing == packing));
-      BOOST_TEST(made.codes.size(1) == kernels::packed_row_bytes(packing, inputs));
-      BOOST_TEST(made.codes.is_contiguous());
+      BOOST_TEST((result.packing == packing));
+      BOOST_TEST(result.codes.size(1) == kernels::packed_row_bytes(packing, inputs));
+      BOOST_TEST(result.codes.is_contiguous());
       for (std::int64_t row = 0; row < 3; ++row)
         for (std::int64_t input = 0; input < inputs; ++input)
-          BOOST_TEST(packed_code(made.codes, row, packing, inputs, input) == codes[row][input].item<int>());
+          BOOST_TEST(packed_code(result.codes, row, packing, inputs, input) == codes[row][input].item<int>());
       if (packing == weight_packing::fp8)
-        BOOST_TEST(made.scales.view(at::kFloat).flatten().equal(rows.scales.to(at::kFloat)));
+        BOOST_TEST(result.scales.view(at::kFloat).flatten().equal(rows.scales.to(at::kFloat)));
       if (!kernels::has_groups(packing)) continue;
       const auto form = kernels::form_of(packing);
-      BOOST_TEST(made.scales.size(1) == kernels::packed_row_scales(packing, inputs));
-      BOOST_TEST(made.scales.is_contiguous());
+      BOOST_TEST(result.scales.size(1) == kernels::packed_row_scales(packing, inputs));
+      BOOST_TEST(result.scales.is_contiguous());
       for (std::int64_t row = 0; row < 3; ++row)
         for (std::int64_t input = 0; input < inputs; ++input)
           for (int part = 0; part < (form.zeros ? 2 : 1); ++part)
-            BOOST_TEST(made.scales[row][kernels::packed_scale_of(packing, input) + part].item<float>() ==
+            BOOST_TEST(result.scales[row][kernels::packed_scale_of(packing, input) + part].item<float>() ==
                        rows.scales[row][input / form.group][part].item<float>());
     }
 }
@@ -224,8 +226,8 @@ BOOST_AUTO_TEST_CASE(numbers_that_are_not_finite_have_codes) {
   numbers[2][40] = INFINITY;
   numbers[4][63] = -INFINITY;
   const auto in_range = [](const at::Tensor& codes, int least, int largest) {
-    const auto all = codes.to(at::kInt);
-    BOOST_TEST(((all >= least) & (all <= largest)).all().item<bool>());
+    const auto values = codes.to(at::kInt);
+    BOOST_TEST(((values >= least) & (values <= largest)).all().item<bool>());
   };
   const auto in_8_bits = quantize_in_8_bits(numbers, at::kHalf), in_4_bits = quantize_in_4_bits(numbers, at::kHalf);
   in_range(in_8_bits.codes, -127, 127);

@@ -16,11 +16,11 @@ BOOST_AUTO_TEST_SUITE(rope)
 BOOST_AUTO_TEST_CASE(listed_factors_divide_each_frequency) {
   const load::rope_config config{
       .kind = load::rope_kind::listed, .theta = 100, .rotary_dim = 4, .frequency_factors = {2, 0.5}};
-  const auto made = cpu::frequencies(config);
-  BOOST_REQUIRE_EQUAL(made.inverse.size(), 2U);
-  BOOST_TEST(made.inverse[0] == 0.5, boost::test_tools::tolerance(1e-12));
-  BOOST_TEST(made.inverse[1] == 0.2, boost::test_tools::tolerance(1e-12));
-  BOOST_TEST(made.attention_scaling == 1);
+  const auto result = cpu::frequencies(config);
+  BOOST_REQUIRE_EQUAL(result.inverse.size(), 2U);
+  BOOST_TEST(result.inverse[0] == 0.5, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(result.inverse[1] == 0.2, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(result.attention_scaling == 1);
 }
 
 // Llama 4 has one wavelength that parts those that are stretched from those that are not.
@@ -32,9 +32,9 @@ BOOST_AUTO_TEST_CASE(the_ends_of_a_llama_3_ramp_may_be_one) {
                                  .low_freq_factor = 1,
                                  .high_freq_factor = 1,
                                  .original_positions = 32};
-  const auto made = cpu::frequencies(config);
-  BOOST_TEST(made.inverse[0] == 1);
-  BOOST_TEST(made.inverse[1] == 0.1 / 8, boost::test_tools::tolerance(1e-12));
+  const auto result = cpu::frequencies(config);
+  BOOST_TEST(result.inverse[0] == 1);
+  BOOST_TEST(result.inverse[1] == 0.1 / 8, boost::test_tools::tolerance(1e-12));
 }
 
 BOOST_AUTO_TEST_CASE(a_proportional_rotation_turns_the_first_pairs_of_the_whole_head) {
@@ -44,12 +44,12 @@ BOOST_AUTO_TEST_CASE(a_proportional_rotation_turns_the_first_pairs_of_the_whole_
   shape.head_dim = 8;
   const auto config = load::read_rope_config(fields, "r", shape);
   BOOST_TEST(config.rotary_dim == 8);
-  const auto made = cpu::frequencies(config);
-  BOOST_REQUIRE_EQUAL(made.inverse.size(), 4U);
-  BOOST_TEST(made.inverse[0] == 0.5, boost::test_tools::tolerance(1e-12));
-  BOOST_TEST(made.inverse[1] == 0.5 * std::pow(100, -0.25), boost::test_tools::tolerance(1e-12));
-  BOOST_TEST(made.inverse[2] == 0);
-  BOOST_TEST(made.inverse[3] == 0);
+  const auto result = cpu::frequencies(config);
+  BOOST_REQUIRE_EQUAL(result.inverse.size(), 4U);
+  BOOST_TEST(result.inverse[0] == 0.5, boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(result.inverse[1] == 0.5 * std::pow(100, -0.25), boost::test_tools::tolerance(1e-12));
+  BOOST_TEST(result.inverse[2] == 0);
+  BOOST_TEST(result.inverse[3] == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_given_attention_factor_replaces_the_computed_one) {
@@ -78,7 +78,7 @@ BOOST_AUTO_TEST_CASE(a_table_grows_without_changing_and_stops_at_the_longest) {
   BOOST_TEST(large->positions() == 9000);
   for (std::int64_t position = 0; position < small->positions(); position += 7) {
     for (int i = 0; i < 2 * small->pairs(); ++i)
-      BOOST_TEST(small->at(position, nullptr)[i] == large->at(position, nullptr)[i]);
+      BOOST_TEST(small->angles(position, nullptr)[i] == large->angles(position, nullptr)[i]);
   }
   BOOST_TEST((rope.covering(9000) == large));
   BOOST_TEST((rope.covering(50000) == large));

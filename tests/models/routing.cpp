@@ -38,8 +38,8 @@ class experts {
     const auto rows = static_cast<std::int64_t>(x.size()) / hidden;
     const cache::step step({{.slot = 0, .count = static_cast<int>(rows)}});
     const cpu::forward_context context{{&workers_, set, mode}, step, cache_, {}, {}, space_};
-    cpu::operators on(context);
-    mixture_.run(on, {.data = out.data(), .rows = rows, .columns = hidden, .stride = hidden});
+    cpu::operators ops(context);
+    mixture_.run(ops, {.data = out.data(), .rows = rows, .columns = hidden, .stride = hidden});
     std::ranges::transform(out, x, out.begin(), std::minus<>());
     return out;
   }
@@ -48,7 +48,7 @@ class experts {
   static constexpr cache::kv_cache_spec one_layer{.kv_heads = 1, .head_dim = 8};
 
   static models::block_spec one_block(std::int64_t chosen, const models::router_spec& router) {
-    return {.what = models::moe_spec{.expert = {.intermediate = 14}, .experts = 4, .top_k = chosen, .router = router},
+    return {.part = models::moe_spec{.expert = {.intermediate = 14}, .experts = 4, .top_k = chosen, .router = router},
             .prefix = "model.layers.1.feed_forward."};
   }
 
@@ -60,9 +60,9 @@ class experts {
   cpu::arena space_;
 };
 
-numbers between(const numbers& from, const numbers& to, double share) {
-  numbers x(from.size());
-  std::ranges::transform(from, to, x.begin(), [share](float a, float b) {
+numbers between(const numbers& start, const numbers& end, double share) {
+  numbers x(start.size());
+  std::ranges::transform(start, end, x.begin(), [share](float a, float b) {
     return static_cast<float>(a + share * (static_cast<double>(b) - a));
   });
   return x;
@@ -70,7 +70,7 @@ numbers between(const numbers& from, const numbers& to, double share) {
 
 double distance(const numbers& a, const numbers& b) {
   double most = 0;
-  for (std::size_t at = 0; at < a.size(); ++at) most = std::max(most, std::abs(double{a[at]} - b[at]));
+  for (std::size_t index = 0; index < a.size(); ++index) most = std::max(most, std::abs(double{a[index]} - b[index]));
   return most;
 }
 
@@ -96,17 +96,17 @@ BOOST_AUTO_TEST_CASE(the_same_experts_are_chosen_on_either_side_of_a_tie_with_ro
     for (unsigned seed = 0; seed < 80; ++seed) {
       std::mt19937 random(seed);
       std::normal_distribution<float> normal;
-      numbers from(hidden), to(hidden);
-      for (auto* ends : {&from, &to}) std::ranges::generate(*ends, [&] { return normal(random); });
+      numbers start(hidden), end(hidden);
+      for (auto* ends : {&start, &end}) std::ranges::generate(*ends, [&] { return normal(random); });
       double low = 0, high = 1;  // halves the way to where the output changes most
       for (int round = 0; round < 16; ++round) {
         const double middle = (low + high) / 2;
-        const auto before = some(between(from, to, low), set, compute_type::float32);
-        const auto half = some(between(from, to, middle), set, compute_type::float32);
-        const auto after = some(between(from, to, high), set, compute_type::float32);
-        (distance(before, half) > distance(half, after) ? high : low) = middle;
+        const auto lower = some(between(start, end, low), set, compute_type::float32);
+        const auto half = some(between(start, end, middle), set, compute_type::float32);
+        const auto upper = some(between(start, end, high), set, compute_type::float32);
+        (distance(lower, half) > distance(half, upper) ? high : low) = middle;
       }
-      const auto left = between(from, to, low), right = between(from, to, high);
+      const auto left = between(start, end, low), right = between(start, end, high);
       const double jump = distance(some(left, set, compute_type::float32), some(right, set, compute_type::float32));
       if (jump < 0.1) continue;  // the same experts from one end to the other
       ++ties;

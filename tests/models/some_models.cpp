@@ -23,13 +23,13 @@ std::vector<token> random_tokens(const model& model, int count, unsigned seed) {
 }
 
 environment_setting::environment_setting(std::string name, const std::string& value) : name_(std::move(name)) {
-  if (const char* old = std::getenv(name_.c_str())) before_ = old;
+  if (const char* old = std::getenv(name_.c_str())) previous_ = old;
   setenv(name_.c_str(), value.c_str(), 1);
 }
 
 environment_setting::~environment_setting() {
-  if (before_) {
-    setenv(name_.c_str(), before_->c_str(), 1);
+  if (previous_) {
+    setenv(name_.c_str(), previous_->c_str(), 1);
   } else {
     unsetenv(name_.c_str());
   }

@@ -38,7 +38,7 @@ class environment_setting {
 
  private:
   std::string name_;
-  std::optional<std::string> before_;
+  std::optional<std::string> previous_;
 };
 
 }  // namespace cogen::test

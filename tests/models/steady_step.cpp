@@ -43,9 +43,9 @@ void check_steady(const model& model, compute_type mode = compute_type::float32)
                     .outputs = outputs};
   for (int i = 0; i < 3; ++i) model.forward(batch, cache, workspace);
   const auto held = workspace.bytes();
-  const long before = allocations;
+  const long previous = allocations;
   for (int i = 0; i < 100; ++i) model.forward(batch, cache, workspace);
-  BOOST_TEST(allocations - before == 0);
+  BOOST_TEST(allocations - previous == 0);
   BOOST_TEST(workspace.bytes() == held);
 }
 

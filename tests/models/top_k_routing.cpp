@@ -21,9 +21,9 @@ models::moe_spec chooser(std::size_t experts, std::int64_t chosen, const router_
   return {.expert = {}, .experts = static_cast<std::int64_t>(experts), .top_k = chosen, .router = router};
 }
 
-numbers shares_of(const models::moe_spec& by, numbers logits, const numbers& choice_bias = {}) {
+numbers shares_of(const models::moe_spec& spec, numbers logits, const numbers& choice_bias = {}) {
   numbers scratch(2 * logits.size());
-  cpu::choose_experts(by, choice_bias, logits, scratch);
+  cpu::choose_experts(spec, choice_bias, logits, scratch);
   return logits;
 }
 
@@ -32,28 +32,28 @@ numbers shares_of(const numbers& logits, std::int64_t chosen) {
 }
 
 /// The numbers of the `count` largest; of equal ones the first.
-std::vector<std::size_t> best(const numbers& of, std::int64_t count) {
-  std::vector<std::size_t> order(of.size());
+std::vector<std::size_t> best(const numbers& values, std::int64_t count) {
+  std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t index) { return of[index]; });
+  std::ranges::stable_sort(order, std::greater(), [&](std::size_t index) { return values[index]; });
   order.resize(static_cast<std::size_t>(count));
   return order;
 }
 
-numbers scores_of(router_spec::scoring by, const numbers& logits) {
+numbers scores_of(router_spec::scoring method, const numbers& logits) {
   numbers scores(logits.size());
   double sum = 0;
   for (const float logit : logits) sum += std::exp(double{logit});
   std::ranges::transform(logits, scores.begin(), [&](float logit) {
-    return static_cast<float>(by == router_spec::scoring::softmax ? std::exp(double{logit}) / sum
-                                                                  : 1 / (1 + std::exp(-double{logit})));
+    return static_cast<float>(method == router_spec::scoring::softmax ? std::exp(double{logit}) / sum
+                                                                      : 1 / (1 + std::exp(-double{logit})));
   });
   return scores;
 }
 
 /// The same by sorting, as papers and Transformers describe it.
-numbers sorted_shares(const models::moe_spec& by, const numbers& logits, const numbers& choice_bias) {
-  const auto& router = by.router;
+numbers sorted_shares(const models::moe_spec& spec, const numbers& logits, const numbers& choice_bias) {
+  const auto& router = spec.router;
   const auto scores = scores_of(router.scores, logits);
   numbers choice = scores;
   for (std::size_t expert = 0; expert < choice_bias.size(); ++expert) choice[expert] += choice_bias[expert];
@@ -70,7 +70,7 @@ numbers sorted_shares(const models::moe_spec& by, const numbers& logits, const n
     if (std::ranges::find(open, expert / size) == open.end()) choice[expert] = -1000;
   numbers shares(scores.size());
   double sum = 1e-20;
-  const auto chosen = best(choice, by.top_k);
+  const auto chosen = best(choice, spec.top_k);
   for (const auto expert : chosen) sum += double{scores[expert]};
   for (const auto expert : chosen)
     shares[expert] = static_cast<float>(scores[expert] / (router.renormalized ? sum : 1) * router.scale);
@@ -97,18 +97,18 @@ numbers sparse_shares(const numbers& logits, double jitter) {
 }
 
 std::vector<router_spec> routers() {
-  std::vector<router_spec> all;
+  std::vector<router_spec> result;
   for (const auto scores : {router_spec::scoring::softmax, router_spec::scoring::sigmoid})
     for (const bool renormalized : {false, true})
       for (const std::int64_t groups : {1, 3, 4})
         for (const auto groups_by : {router_spec::group_scoring::best, router_spec::group_scoring::two_best})
-          all.push_back({.scores = scores,
-                         .groups = groups,
-                         .top_groups = (groups + 1) / 2,
-                         .groups_by = groups_by,
-                         .renormalized = renormalized,
-                         .scale = groups == 3 ? 2.5 : 1});
-  return all;
+          result.push_back({.scores = scores,
+                            .groups = groups,
+                            .top_groups = (groups + 1) / 2,
+                            .groups_by = groups_by,
+                            .renormalized = renormalized,
+                            .scale = groups == 3 ? 2.5 : 1});
+  return result;
 }
 
 }  // namespace
@@ -125,9 +125,9 @@ BOOST_AUTO_TEST_CASE(every_router_chooses_as_sorting_does) {
   };
   for (const auto& router : routers()) {
     for (int round = 0; round < 50; ++round) {
-      const auto by = chooser(12, 1 + round % 4, router);
+      const auto spec = chooser(12, 1 + round % 4, router);
       const auto logits = drawn(), choice_bias = round % 2 == 0 ? numbers() : drawn();
-      const auto shares = shares_of(by, logits, choice_bias), expected = sorted_shares(by, logits, choice_bias);
+      const auto shares = shares_of(spec, logits, choice_bias), expected = sorted_shares(spec, logits, choice_bias);
       for (std::size_t expert = 0; expert < shares.size(); ++expert)
         BOOST_TEST(std::abs(shares[expert] - expected[expert]) <= 1e-5F * expected[expert]);
     }
@@ -141,8 +141,8 @@ BOOST_AUTO_TEST_CASE(sparsemixer_chooses_one_expert_after_the_other) {
     const double jitter = 0.05 * (round % 10);
     numbers logits(6);
     std::ranges::generate(logits, [&] { return normal(random) - static_cast<float>(round % 7); });
-    const auto by = chooser(6, 2, {.scores = router_spec::scoring::sparsemixer, .jitter = jitter});
-    const auto shares = shares_of(by, logits), expected = sparse_shares(logits, jitter);
+    const auto spec = chooser(6, 2, {.scores = router_spec::scoring::sparsemixer, .jitter = jitter});
+    const auto shares = shares_of(spec, logits), expected = sparse_shares(logits, jitter);
     for (std::size_t expert = 0; expert < shares.size(); ++expert)
       BOOST_TEST(std::abs(shares[expert] - expected[expert]) <= 1e-5F * expected[expert]);
   }
@@ -155,14 +155,14 @@ BOOST_AUTO_TEST_CASE(without_a_near_logit_an_expert_of_sparsemixer_counts_whole)
 }
 
 BOOST_AUTO_TEST_CASE(a_bias_of_the_choice_does_not_change_shares) {
-  const auto by = chooser(3, 1, {.scores = router_spec::scoring::sigmoid});
-  const auto shares = shares_of(by, {0, 5, 1}, {10, 0, 0});
+  const auto spec = chooser(3, 1, {.scores = router_spec::scoring::sigmoid});
+  const auto shares = shares_of(spec, {0, 5, 1}, {10, 0, 0});
   BOOST_TEST((shares == numbers{0.5F, 0, 0}));
 }
 
 BOOST_AUTO_TEST_CASE(a_choice_bias_below_zero_does_not_hide_an_expert_of_the_best_group) {
-  const auto by = chooser(4, 2, {.scores = router_spec::scoring::sigmoid, .groups = 2, .top_groups = 1});
-  const auto shares = shares_of(by, {0, 0, 0, 0}, {-3, -9, -4, -4});
+  const auto spec = chooser(4, 2, {.scores = router_spec::scoring::sigmoid, .groups = 2, .top_groups = 1});
+  const auto shares = shares_of(spec, {0, 0, 0, 0}, {-3, -9, -4, -4});
   BOOST_TEST((shares == numbers{0.5F, 0.5F, 0, 0}));
 }
 
@@ -185,8 +185,9 @@ BOOST_AUTO_TEST_CASE(large_logits_do_not_overflow) {
 }
 
 BOOST_AUTO_TEST_CASE(what_is_added_to_the_sum_makes_shares_smaller) {
-  const auto by = chooser(2, 1, {.scores = router_spec::scoring::sigmoid, .renormalized = true, .added_to_sum = 0.25});
-  BOOST_TEST(shares_of(by, {0, -1}).front() == 0.5F / 0.75F);
+  const auto spec =
+      chooser(2, 1, {.scores = router_spec::scoring::sigmoid, .renormalized = true, .added_to_sum = 0.25});
+  BOOST_TEST(shares_of(spec, {0, -1}).front() == 0.5F / 0.75F);
 }
 
 BOOST_AUTO_TEST_CASE(a_row_without_scores_is_no_number_for_as_many_experts_as_are_chosen) {

@@ -98,16 +98,16 @@ void check_tied(const std::string& golden, const table_names& names) {
   auto weights = folder.weights();
   const auto table = named(weights, names.embedding);
   BOOST_REQUIRE(table != weights.end());
-  const auto before = logits_of(folder.path());
+  const auto reference = logits_of(folder.path());
   auto head = *table;
   head.name = names.head;
   weights.push_back(head);
   folder.write(weights);
-  BOOST_TEST((logits_of(folder.path()) == before), "a head of the same numbers changes logits");
+  BOOST_TEST((logits_of(folder.path()) == reference), "a head of the same numbers changes logits");
   BOOST_TEST(is_one_table(folder.path()));
   weights.erase(named(weights, names.embedding));
   folder.write(weights);
-  BOOST_TEST((logits_of(folder.path()) == before), "a head instead of the embedding changes logits");
+  BOOST_TEST((logits_of(folder.path()) == reference), "a head instead of the embedding changes logits");
 }
 
 void check_untied(const std::string& golden) {
@@ -120,13 +120,13 @@ void check_untied(const std::string& golden) {
 /// Without the last tokens, an odd number of which stays.
 void check_fewer_tokens(const std::string& golden, const table_names& names) {
   const altered_copy folder(golden);
-  const auto before = logits_of(folder.path());
-  const auto kept = before.front().size() - (before.front().size() % 2 == 0 ? 5 : 4);
+  const auto reference = logits_of(folder.path());
+  const auto kept = reference.front().size() - (reference.front().size() % 2 == 0 ? 5 : 4);
   auto weights = folder.weights();
   for (auto& tensor : weights) {
     const bool is_bias = tensor.name == "lm_head.bias";
     if (tensor.name != names.embedding && tensor.name != names.head && !is_bias) continue;
-    tensor.bytes.resize(tensor.bytes.size() / before.front().size() * kept);
+    tensor.bytes.resize(tensor.bytes.size() / reference.front().size() * kept);
     tensor.shape.front() = static_cast<std::int64_t>(kept);
   }
   folder.write(weights);
@@ -135,7 +135,7 @@ void check_fewer_tokens(const std::string& golden, const table_names& names) {
     for (const auto* key : {"bos_token_id", "eos_token_id", "pad_token_id"})
       if (config.contains(key)) config[key] = nullptr;
   });
-  auto expected = before;
+  auto expected = reference;
   for (auto& row : expected) row.resize(kept);
   BOOST_TEST((logits_of(folder.path()) == expected));
 }

@@ -40,8 +40,8 @@ at::Tensor logits_of(const model& model) {
 float distance_when_split(const std::string& golden, device_weights bits) {
   const auto whole = logits_of(*load_model(folder_of(golden), on_reference(bits)));
   float distance = 0;
-  run_ranks(2, [&](auto by) {
-    const auto group = std::make_shared<parallel::rank_group>(std::move(by), 2, 1);
+  run_ranks(2, [&](auto transport) {
+    const auto group = std::make_shared<parallel::rank_group>(std::move(transport), 2, 1);
     const auto split = logits_of(*nn::load_rank(folder_of(golden), on_reference(bits), group));
     if (group->leads()) distance = (split - whole).abs().max().template item<float>();
   });
@@ -58,9 +58,9 @@ BOOST_AUTO_TEST_CASE(weights_are_split_before_they_are_quantized) {
 
 BOOST_AUTO_TEST_CASE(columns_of_4_bits_are_those_of_the_whole) {
   const load::checkpoint files(folder_of("llama_gguf"));
-  const auto on = device::backend_named("reference")->make_operators();
+  const auto ops = device::backend_named("reference")->make_operators();
   device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {},
-                                 {.bits = device_weights::int4, .on = on.get()});
+                                 {.bits = device_weights::int4, .ops = ops.get()});
   const auto columns = [&](std::int64_t first, std::int64_t count) {
     const weights::named_rows rows{
         .name = "model.layers.0.mlp.down_proj.weight", .rows = 96, .stored_inputs = 64, .first_input = first};
@@ -87,8 +87,8 @@ BOOST_AUTO_TEST_CASE(columns_without_whole_groups_are_refused_in_4_bits) {
 /// What ranks say, by their number, of which one makes an engine.
 std::vector<std::string> said_by(int count, const std::function<std::string(parallel::rank_group&)>& say) {
   std::vector<std::string> said(static_cast<std::size_t>(count));
-  run_ranks(count, [&](auto by) {
-    parallel::rank_group group(std::move(by), count, 1);
+  run_ranks(count, [&](auto transport) {
+    parallel::rank_group group(std::move(transport), count, 1);
     auto& own = said[static_cast<std::size_t>(group.rank())];
     try {
       own = say(group);
@@ -109,17 +109,17 @@ BOOST_AUTO_TEST_CASE(ranks_agree_on_the_least) {
       }));
     });
   };
-  using all = std::vector<std::string>;
+  using texts = std::vector<std::string>;
   for (const auto& found : {std::vector{7, 5, 9}, {5, 7, 9}, {9, 7, 5}})
-    BOOST_TEST(least_of(found) == (all{"5", "5", "5"}), boost::test_tools::per_element());
+    BOOST_TEST(least_of(found) == (texts{"5", "5", "5"}), boost::test_tools::per_element());
   for (const auto& found : {std::vector{0, 5}, {5, 0}, {0, 0}})
-    BOOST_TEST(least_of(found) == (all{"nothing fits", "nothing fits"}), boost::test_tools::per_element());
+    BOOST_TEST(least_of(found) == (texts{"nothing fits", "nothing fits"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(caches_that_do_not_fit_on_one_rank_are_refused_on_all) {
   std::vector<std::string> said(2);
-  run_ranks(2, [&](auto by) {
-    const auto group = std::make_shared<parallel::rank_group>(std::move(by), 2, 1);
+  run_ranks(2, [&](auto transport) {
+    const auto group = std::make_shared<parallel::rank_group>(std::move(transport), 2, 1);
     const auto model = nn::load_rank(folder_of("llama_default"), on_reference(device_weights::whole), group);
     auto options = tiny_engine(*model);
     options.kv.bytes = group->leads() ? 1 << 24 : 1 << 14;

@@ -65,8 +65,8 @@ using use_engine = std::function<void(engine&, const model&)>;
 /// Loads a golden over ranks. Rank 0 makes an engine and calls `use`, the others work for it.
 void over_ranks(thread_ranks& ranks, const std::string& golden, const layout& split,
                 const std::function<void(engine_options&)>& change, const use_engine& use) {
-  run_ranks(ranks, [&](auto by) {
-    const auto group = std::make_shared<parallel::rank_group>(std::move(by), split.tensor, split.pipeline);
+  run_ranks(ranks, [&](auto transport) {
+    const auto group = std::make_shared<parallel::rank_group>(std::move(transport), split.tensor, split.pipeline);
     const auto model = nn::load_rank(test_data() + "/golden/" + golden, {.threads = 1, .device = split.device}, group);
     auto options = tiny_engine(*model);
     change(options);
@@ -150,9 +150,9 @@ BOOST_DATA_TEST_CASE(stages_have_two_steps_at_once, data::make({layout{2, 1}, {1
     }
     BOOST_TEST(counted->overlapping() > counted->steps() / 2);
     BOOST_TEST(counted->rows() <= 4);  // a prompt and half of the others
-    const auto before = counted->overlapping();
+    const auto previous = counted->overlapping();
     answers(running, model, 1, true);
-    BOOST_TEST(counted->overlapping() == before);
+    BOOST_TEST(counted->overlapping() == previous);
   });
 }
 
@@ -220,10 +220,10 @@ BOOST_DATA_TEST_CASE(streams_are_dropped_in_the_middle, data::make({layout{1, 2}
 }
 
 /// On a device, bits depend on how a prompt is cut.
-bool are_alike(const logits& one, const logits& other, const layout& split) {
-  if (split.device == "cpu") return std::ranges::equal(one.last(), other.last());
+bool are_alike(const logits& output, const logits& other, const layout& split) {
+  if (split.device == "cpu") return std::ranges::equal(output.last(), other.last());
   constexpr float most = 2e-4F;  // that of golden_check, which compares with other programs
-  return std::ranges::equal(one.last(), other.last(), [](float a, float b) { return std::abs(a - b) <= most; });
+  return std::ranges::equal(output.last(), other.last(), [](float a, float b) { return std::abs(a - b) <= most; });
 }
 
 /// A sequence and what it holds.
@@ -246,29 +246,29 @@ BOOST_DATA_TEST_CASE(sequences_are_forked_cut_and_swapped,
     std::mt19937 random(7);
     const auto below = [&](std::size_t bound) { return static_cast<std::size_t>(random()) % bound; };
     drive(running, [&]() -> net::awaitable<void> {
-      std::vector<held_sequence> all;
+      std::vector<held_sequence> sequences;
       for (int round = 0; round < 40; ++round) {
-        if (all.size() < 4 && below(3) == 0) {
-          all.push_back({running.open(), {}});
-        } else if (!all.empty()) {
-          auto& one = all[below(all.size())];
-          if (all.size() < 5 && below(5) == 0 && !one.tokens.empty()) {
-            held_sequence child{one.handle.fork(), one.tokens};
-            all.push_back(std::move(child));
-          } else if (one.tokens.size() > 8 && below(4) == 0) {
-            one.tokens.resize(one.tokens.size() - below(6));
-            one.handle.truncate(static_cast<int>(one.tokens.size()));
+        if (sequences.size() < 4 && below(3) == 0) {
+          sequences.push_back({running.open(), {}});
+        } else if (!sequences.empty()) {
+          auto& held = sequences[below(sequences.size())];
+          if (sequences.size() < 5 && below(5) == 0 && !held.tokens.empty()) {
+            held_sequence child{held.handle.fork(), held.tokens};
+            sequences.push_back(std::move(child));
+          } else if (held.tokens.size() > 8 && below(4) == 0) {
+            held.tokens.resize(held.tokens.size() - below(6));
+            held.handle.truncate(static_cast<int>(held.tokens.size()));
           } else if (below(4) == 0) {
-            co_await one.handle.async_suspend();
-          } else if (one.tokens.size() < 60) {
+            co_await held.handle.async_suspend();
+          } else if (held.tokens.size() < 60) {
             const auto more = some_tokens(model, 1 + static_cast<int>(below(9)), static_cast<unsigned>(random()));
-            one.tokens = joined(one.tokens, more);
-            const auto logits = co_await one.handle.async_forward(more);
+            held.tokens = joined(held.tokens, more);
+            const auto logits = co_await held.handle.async_forward(more);
             auto fresh = running.open();
-            const auto again = co_await fresh.async_forward(one.tokens);
+            const auto again = co_await fresh.async_forward(held.tokens);
             BOOST_TEST(are_alike(logits, again, split), "round " << round);
           } else if (below(2) == 0) {
-            all.erase(all.begin() + static_cast<std::ptrdiff_t>(below(all.size())));
+            sequences.erase(sequences.begin() + static_cast<std::ptrdiff_t>(below(sequences.size())));
           }
         }
       }
@@ -279,26 +279,26 @@ BOOST_DATA_TEST_CASE(sequences_are_forked_cut_and_swapped,
 
 BOOST_DATA_TEST_CASE(a_session_goes_on_over_as_many_ranks, data::make(splits), split) {
   const session_path file;
-  std::vector<float> before;
+  std::vector<float> expected;
   std::vector<token> tokens;
   over_ranks("llama_default", split, as_it_is, [&](engine& running, const model& model) {
     tokens = some_tokens(model, 30, 3);
     drive(running, [&]() -> net::awaitable<void> {
-      auto one = running.open();
-      co_await one.async_forward(tokens);
-      co_await one.async_save(file.path);
-      const auto logits = co_await one.async_forward({5});
-      before.assign(logits.last().begin(), logits.last().end());
+      auto seq = running.open();
+      co_await seq.async_forward(tokens);
+      co_await seq.async_save(file.path);
+      const auto logits = co_await seq.async_forward({5});
+      expected.assign(logits.last().begin(), logits.last().end());
     });
   });
   over_ranks("llama_default", split, as_it_is, [&](engine& running, const model&) {
     drive(running, [&]() -> net::awaitable<void> {
-      auto one = co_await running.async_load_session(file.path);
-      BOOST_TEST((one.tokens() == tokens));
+      auto seq = co_await running.async_load_session(file.path);
+      BOOST_TEST((seq.tokens() == tokens));
       const auto steps = running.stats().steps;
-      const auto logits = co_await one.async_forward({5});
+      const auto logits = co_await seq.async_forward({5});
       BOOST_TEST(running.stats().steps - steps <= 2u, "the session's tokens were computed again");
-      BOOST_TEST(std::ranges::equal(logits.last(), before));
+      BOOST_TEST(std::ranges::equal(logits.last(), expected));
     });
   });
 }
@@ -310,10 +310,10 @@ BOOST_DATA_TEST_CASE(forged_parts_of_sessions_are_not_used, data::make(splits), 
   over_ranks("llama_default", split, as_it_is, [&](engine& running, const model& model) {
     std::vector<float> right;
     drive(running, [&]() -> net::awaitable<void> {
-      auto one = running.open();
-      co_await one.async_forward(some_tokens(model, 30, 3));
-      co_await one.async_save(file.path);
-      const auto logits = co_await one.async_forward({5});
+      auto seq = running.open();
+      co_await seq.async_forward(some_tokens(model, 30, 3));
+      co_await seq.async_save(file.path);
+      const auto logits = co_await seq.async_forward({5});
       right.assign(logits.last().begin(), logits.last().end());
     });
     const auto whole = file.bytes();
@@ -321,9 +321,9 @@ BOOST_DATA_TEST_CASE(forged_parts_of_sessions_are_not_used, data::make(splits), 
       std::string said;
       file.write(bytes);
       drive(running, [&]() -> net::awaitable<void> {
-        auto [refused, one] = co_await running.async_load_session(file.path, {}, net::as_tuple(net::use_awaitable));
-        if (refused) co_return void(said = one.error().message());
-        const auto logits = co_await one.async_forward({5});
+        auto [refused, seq] = co_await running.async_load_session(file.path, {}, net::as_tuple(net::use_awaitable));
+        if (refused) co_return void(said = seq.error().message());
+        const auto logits = co_await seq.async_forward({5});
         BOOST_TEST(std::ranges::equal(logits.last(), right));
       });
       return said;
@@ -343,10 +343,10 @@ BOOST_DATA_TEST_CASE(forged_parts_of_sessions_are_not_used, data::make(splits), 
       const auto said = refusal(forged([&](char* body) {
         std::vector<std::uint64_t> sizes(ranks);
         std::memcpy(sizes.data(), body, ranks * sizeof(sizes[0]));
-        const auto before = std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(rank),
+        const auto offset = std::accumulate(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(rank),
                                             std::uint64_t{ranks * sizeof(sizes[0])});
         constexpr std::uint32_t no_number = 0x7fff7fff;
-        std::memcpy(body + before, &no_number, sizeof(no_number));
+        std::memcpy(body + offset, &no_number, sizeof(no_number));
       }));
       BOOST_TEST((said.find("it holds a number that is not finite") != std::string::npos) == (rank == 0), said);
     }
@@ -383,12 +383,12 @@ std::vector<std::string> ends_of(engine& running) {
       ends.push_back(code ? streams[index].error().message() : "");
     }));
   }
-  auto one = running.open();
-  one.async_forward({1, 2, 3}, logits_of::last, net::bind_executor(context, [&](error_code code, const logits&) {
-                      ends.push_back(code ? one.error().message() : "");
+  auto seq = running.open();
+  seq.async_forward({1, 2, 3}, logits_of::last, net::bind_executor(context, [&](error_code code, const logits&) {
+                      ends.push_back(code ? seq.error().message() : "");
                       if (code) return;
-                      one.async_suspend(net::bind_executor(context, [&](error_code suspended) {
-                        ends.push_back(suspended ? one.error().message() : "");
+                      seq.async_suspend(net::bind_executor(context, [&](error_code suspended) {
+                        ends.push_back(suspended ? seq.error().message() : "");
                       }));
                     }));
   settle(running, context);
@@ -401,11 +401,11 @@ BOOST_DATA_TEST_CASE(a_rank_fails_at_each_point,
                          data::make(std::vector<layout>{{2, 1}, {1, 2}, {2, 2}, {2, 1, "reference"}}),
                      leads, split) {
   const int failing = leads ? 0 : split.ranks() - 1;
-  for (int at = 1;; ++at) {
+  for (int point = 1;; ++point) {
     thread_ranks ranks(split.ranks());
     std::atomic<bool> failed = false;
     ranks.before_exchange = [&](int rank, int exchange) {
-      if (rank != failing || exchange != at) return;
+      if (rank != failing || exchange != point) return;
       failed = true;
       throw std::runtime_error("the power is gone");
     };
@@ -415,14 +415,14 @@ BOOST_DATA_TEST_CASE(a_rank_fails_at_each_point,
           ranks, "llama_default", split, [](engine_options& options) { options.batching.slots = 2; },
           [&](engine& running, const model&) { ends = ends_of(running); });
     };
-    if (at > 500) BOOST_FAIL("it never ends");
+    if (point > 500) BOOST_FAIL("it never ends");
     try {
       run();
     } catch (const std::exception& error) {
       BOOST_TEST(std::string(error.what()).find("the power is gone") != std::string::npos, error.what());
     }
     if (!failed) {
-      BOOST_TEST(at > 10);
+      BOOST_TEST(point > 10);
       break;
     }
     if (!ends) continue;  // the engine was not made
@@ -435,8 +435,8 @@ BOOST_DATA_TEST_CASE(a_rank_fails_at_each_point,
 BOOST_AUTO_TEST_CASE(other_options_than_the_engines_are_refused) {
   std::mutex mutex;
   std::vector<std::string> said;
-  run_ranks(2, [&](auto by) {
-    const auto group = std::make_shared<parallel::rank_group>(std::move(by), 2, 1);
+  run_ranks(2, [&](auto transport) {
+    const auto group = std::make_shared<parallel::rank_group>(std::move(transport), 2, 1);
     const auto model = nn::load_rank(test_data() + "/golden/llama_default", {.threads = 1}, group);
     auto options = tiny_engine(*model);
     options.batching.slots += group->rank();
@@ -457,8 +457,8 @@ BOOST_AUTO_TEST_CASE(other_options_than_the_engines_are_refused) {
 
 BOOST_AUTO_TEST_CASE(each_rank_has_its_own_call) {
   std::atomic<int> refused = 0;
-  run_ranks(2, [&](auto by) {
-    const auto group = std::make_shared<parallel::rank_group>(std::move(by), 1, 2);
+  run_ranks(2, [&](auto transport) {
+    const auto group = std::make_shared<parallel::rank_group>(std::move(transport), 1, 2);
     const auto model = nn::load_rank(test_data() + "/golden/llama_default", {.threads = 1}, group);
     try {
       if (group->leads())

@@ -34,28 +34,28 @@ namespace {
 using namespace cogen;
 using clock = std::chrono::steady_clock;
 
-/// A transport that fails, in one way, when it sends something after it has exchanged `at` times.
+/// A transport that fails, in one way, when it sends something after it has exchanged `count` times.
 class failing_transport final : public parallel::transport {
  public:
-  failing_transport(std::shared_ptr<transport> by, std::string how, int at)
-      : by_(std::move(by)), how_(std::move(how)), left_(at) {}
+  failing_transport(std::shared_ptr<transport> delegate, std::string fault, int count)
+      : delegate_(std::move(delegate)), fault_(std::move(fault)), left_(count) {}
 
-  int rank() const noexcept override { return by_->rank(); }
-  int size() const noexcept override { return by_->size(); }
-  void fail(const std::string& why) noexcept override { by_->fail(why); }
-  void fail_soon(std::string_view why) noexcept override { by_->fail_soon(why); }
+  int rank() const noexcept override { return delegate_->rank(); }
+  int size() const noexcept override { return delegate_->size(); }
+  void fail(const std::string& why) noexcept override { delegate_->fail(why); }
+  void fail_soon(std::string_view why) noexcept override { delegate_->fail_soon(why); }
   std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) override {
-    return by_->watch(std::move(failed));
+    return delegate_->watch(std::move(failed));
   }
 
   void exchange(std::span<const parallel::outgoing> out, std::span<const parallel::incoming> in) override {
-    if (--left_ >= 0 || out.empty() || std::exchange(failed_, true)) return by_->exchange(out, in);
-    if (how_ == "kill") std::raise(SIGKILL);
-    if (how_ == "exit") std::_Exit(3);
-    if (how_ == "stop") std::raise(SIGSTOP);
-    if (how_ == "throw") throw std::runtime_error("out of luck");
-    if (how_ == "lie") return lie(out);
-    by_->exchange(out, in);
+    if (--left_ >= 0 || out.empty() || std::exchange(failed_, true)) return delegate_->exchange(out, in);
+    if (fault_ == "kill") std::raise(SIGKILL);
+    if (fault_ == "exit") std::_Exit(3);
+    if (fault_ == "stop") std::raise(SIGSTOP);
+    if (fault_ == "throw") throw std::runtime_error("out of luck");
+    if (fault_ == "lie") return lie(out);
+    delegate_->exchange(out, in);
   }
 
  private:
@@ -63,11 +63,11 @@ class failing_transport final : public parallel::transport {
   void lie(std::span<const parallel::outgoing> out) {
     std::vector<parallel::outgoing> shorter(out.begin(), out.end());
     for (auto& each : shorter) each.bytes = each.bytes.first(each.bytes.size() - 1);
-    by_->exchange(shorter, {});
+    delegate_->exchange(shorter, {});
   }
 
-  std::shared_ptr<transport> by_;
-  std::string how_;
+  std::shared_ptr<transport> delegate_;
+  std::string fault_;
   int left_;
   bool failed_ = false;
 };
@@ -96,9 +96,9 @@ void say_ends(const std::vector<std::string>& ends) {
 }
 
 /// Rank 1 fails; rank 0 waits outside of exchange() until it is told.
-int watch(parallel::transport& world, const std::string& how) {
-  if (world.rank() == 1 && how == "watch_kill") std::raise(SIGKILL);
-  if (world.rank() == 1 && how == "watch_throw") return world.fail("out of luck"), 0;
+int watch(parallel::transport& world, const std::string& fault) {
+  if (world.rank() == 1 && fault == "watch_kill") std::raise(SIGKILL);
+  if (world.rank() == 1 && fault == "watch_throw") return world.fail("out of luck"), 0;
   if (world.rank() == 1) world.fail_soon("out of luck");
   std::promise<std::string> told;
   const auto watching = world.watch([&](const std::string& why) { told.set_value(why); });
@@ -106,13 +106,13 @@ int watch(parallel::transport& world, const std::string& how) {
   return 0;
 }
 
-int run(const std::string& how, bool pipeline) {
+int run(const std::string& fault, bool pipeline) {
   const auto world = parallel::world();
-  if (how.starts_with("watch")) return watch(*world, how);
+  if (fault.starts_with("watch")) return watch(*world, fault);
   const bool fails = world->rank() == 1;
-  constexpr int at = 150;  // exchanges: in the middle of the answers
-  const auto by = fails ? std::make_shared<failing_transport>(world, how, at) : world;
-  const auto group = std::make_shared<parallel::rank_group>(by, pipeline ? 1 : 2, pipeline ? 2 : 1);
+  constexpr int exchanges = 150;  // in the middle of the answers
+  const auto transport = fails ? std::make_shared<failing_transport>(world, fault, exchanges) : world;
+  const auto group = std::make_shared<parallel::rank_group>(transport, pipeline ? 1 : 2, pipeline ? 2 : 1);
   pid_t other = ::getpid();
   if (group->leads()) {
     parallel::incoming pid{1, std::as_writable_bytes(std::span(&other, 1))};
@@ -127,7 +127,7 @@ int run(const std::string& how, bool pipeline) {
   const auto begin = clock::now();
   say_ends(generate(model, options));
   fmt::print("after {} ms\n", std::chrono::duration_cast<std::chrono::milliseconds>(clock::now() - begin).count());
-  if (how == "stop") ::kill(other, SIGKILL);
+  if (fault == "stop") ::kill(other, SIGKILL);
   return 0;
 }
 

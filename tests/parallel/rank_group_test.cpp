@@ -55,8 +55,8 @@ BOOST_AUTO_TEST_SUITE(rank_groups)
 BOOST_AUTO_TEST_CASE(sums_are_added_in_the_order_of_ranks) {
   for (const int ranks : {1, 2, 3, 4})
     for (const std::size_t count : {0, 1, 7, 1000, 20'001})
-      test::run_ranks(ranks, [&](const transport& by) {
-        rank_group group(by, ranks, 1);
+      test::run_ranks(ranks, [&](const transport& channel) {
+        rank_group group(channel, ranks, 1);
         auto numbers = part_of(group.rank(), count);
         group.sum(numbers);
         require(numbers == sum_of(0, ranks, count));
@@ -64,8 +64,8 @@ BOOST_AUTO_TEST_CASE(sums_are_added_in_the_order_of_ranks) {
 }
 
 BOOST_AUTO_TEST_CASE(stages_add_their_own_ranks_and_pass_rows_on) {
-  test::run_ranks(6, [](const transport& by) {
-    rank_group group(by, 2, 3);
+  test::run_ranks(6, [](const transport& channel) {
+    rank_group group(channel, 2, 3);
     require(group.stage().index == group.rank() / 2);
     auto numbers = part_of(group.rank(), 100);
     group.sum(numbers);
@@ -80,8 +80,8 @@ BOOST_AUTO_TEST_CASE(stages_add_their_own_ranks_and_pass_rows_on) {
 
 BOOST_AUTO_TEST_CASE(parts_of_the_last_stage_are_gathered) {
   for (const bool everywhere : {true, false})
-    test::run_ranks(4, [&](const transport& by) {
-      rank_group group(by, 2, 2);
+    test::run_ranks(4, [&](const transport& channel) {
+      rank_group group(channel, 2, 2);
       if (!everywhere) group.gather_at_rank_0();
       require(group.gathers() == (everywhere || group.rank() == 0));
       std::vector<float> first(2), second(3);
@@ -101,8 +101,8 @@ BOOST_AUTO_TEST_CASE(parts_of_the_last_stage_are_gathered) {
 // Two batches at once: rank 0 sends the rows of the second one before it has what the last stage makes of the first.
 BOOST_AUTO_TEST_CASE(stages_work_at_once) {
   for (const int stages : {2, 3, 4})
-    test::run_ranks(2 * stages, [&](const transport& by) {
-      rank_group group(by, 2, stages);
+    test::run_ranks(2 * stages, [&](const transport& channel) {
+      rank_group group(channel, 2, stages);
       group.gather_at_rank_0();
       const float own = static_cast<float>(group.stage().index + 1);
       const auto work = [&](float batch) {
@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(stages_work_at_once) {
         else
           group.send_to_next_stage(row);
       };
-      const float all = static_cast<float>(stages * (stages + 1) / 2);
+      const float total = static_cast<float>(stages * (stages + 1) / 2);
       if (!group.leads()) {
         for (;;) {
           const auto told = group.listen();
@@ -129,21 +129,21 @@ BOOST_AUTO_TEST_CASE(stages_work_at_once) {
         const std::vector told{static_cast<std::byte>(batch), std::byte{batch == 6}};
         group.tell(told);
         work(static_cast<float>(batch));
-        if (batch > 0) require(received[batch - 2].front() == static_cast<float>(batch - 2) + all);
+        if (batch > 0) require(received[batch - 2].front() == static_cast<float>(batch - 2) + total);
         group.expect(parts);
         if (batch == 6) require(group.answers() == std::vector(static_cast<std::size_t>(2 * stages - 1), told));
       }
       group.flush();
       for (std::size_t batch = 0; batch < 16; ++batch)
-        require(received[batch].front() == static_cast<float>(batch / 2 * 2) + all);
+        require(received[batch].front() == static_cast<float>(batch / 2 * 2) + total);
       group.tell(std::vector<std::byte>());
       group.flush();
     });
 }
 
 BOOST_AUTO_TEST_CASE(what_has_come_is_not_waited_for) {
-  test::run_ranks(2, [](const transport& by) {
-    rank_group group(by, 1, 2);
+  test::run_ranks(2, [](const transport& channel) {
+    rank_group group(channel, 1, 2);
     group.gather_at_rank_0();
     std::vector<float> first{1}, second{2};
     if (group.leads()) {
@@ -171,8 +171,8 @@ BOOST_AUTO_TEST_CASE(what_has_come_is_not_waited_for) {
 }
 
 BOOST_AUTO_TEST_CASE(rank_0_tells_and_is_answered) {
-  test::run_ranks(3, [](const transport& by) {
-    rank_group group(by, 3, 1);
+  test::run_ranks(3, [](const transport& channel) {
+    rank_group group(channel, 3, 1);
     for (const std::string message : {"", "a step", "another one"}) {
       if (group.leads()) {
         group.tell(bytes_of(message));
@@ -192,8 +192,8 @@ BOOST_AUTO_TEST_CASE(a_rank_that_fails_ends_the_others_waits) {
   std::mutex mutex;
   std::vector<std::string> heard;
   const auto run = [&] {
-    test::run_ranks(3, [&](const transport& by) {
-      rank_group group(by, 3, 1);
+    test::run_ranks(3, [&](const transport& channel) {
+      rank_group group(channel, 3, 1);
       if (group.rank() == 1) throw std::runtime_error("out of luck");
       try {
         std::vector<float> numbers(10);
@@ -225,8 +225,8 @@ BOOST_AUTO_TEST_CASE(watchers_are_told_of_the_first_failure) {
 
 BOOST_AUTO_TEST_CASE(messages_of_another_length_are_refused) {
   BOOST_CHECK_EXCEPTION(test::run_ranks(2,
-                                        [](const transport& by) {
-                                          rank_group group(by, 2, 1);
+                                        [](const transport& channel) {
+                                          rank_group group(channel, 2, 1);
                                           std::vector<float> numbers(group.leads() ? 4 : 5);
                                           group.sum(numbers);
                                         }),

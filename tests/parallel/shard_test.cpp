@@ -29,8 +29,8 @@ using models::attention_spec;
 models::model_spec model_of(attention_spec attention, std::int64_t width, std::int64_t layers = 1) {
   models::model_spec spec;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
-    spec.blocks.push_back({.what = attention});
-    spec.blocks.push_back({.what = models::mlp_spec{.intermediate = width}});
+    spec.blocks.push_back({.part = attention});
+    spec.blocks.push_back({.part = models::mlp_spec{.intermediate = width}});
   }
   return spec;
 }
@@ -45,7 +45,7 @@ attention_spec heads(int queries, int keys) {
 }
 
 const attention_spec& attention_in(const models::model_spec& spec) {
-  return std::get<attention_spec>(spec.blocks.front().what);
+  return std::get<attention_spec>(spec.blocks.front().part);
 }
 
 BOOST_AUTO_TEST_SUITE(shards)
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(columns_are_split_at_blocks_where_they_can_be) {
     std::vector<std::int64_t> firsts;
     for (int rank = 0; rank < ranks; ++rank)
       firsts.push_back(std::get<models::mlp_spec>(
-                           models::shard_of(model_of(heads(8, 8), width), 1000, {rank, ranks}, unit).blocks[1].what)
+                           models::shard_of(model_of(heads(8, 8), width), 1000, {rank, ranks}, unit).blocks[1].part)
                            .columns.first);
     return firsts;
   };
@@ -101,8 +101,8 @@ BOOST_AUTO_TEST_CASE(columns_are_read_as_they_are_stored) {
       const auto whole = files.find(name).value();
       if (whole.shape().size() != 2) continue;
       const auto rows = whole.rows(), columns = whole.columns(), block = load::layout(whole.type()).elements;
-      std::vector<float> all(static_cast<std::size_t>(rows * columns));
-      whole.read_rows_as_float(0, rows, all);
+      std::vector<float> values(static_cast<std::size_t>(rows * columns));
+      whole.read_rows_as_float(0, rows, values);
       for (const auto& [first, count] :
            {std::pair{columns / 2, columns / 2}, {std::int64_t{0}, columns / 2}, {columns / 3, columns / 4}}) {
         const weights::matrix_rows part(
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(columns_are_read_as_they_are_stored) {
         BOOST_TEST((decoded == as_float), name);
         for (std::int64_t row = 0; row < rows; ++row)
           BOOST_TEST(std::equal(as_float.begin() + row * count, as_float.begin() + (row + 1) * count,
-                                all.begin() + row * columns + first),
+                                values.begin() + row * columns + first),
                      name << ", row " << row);
       }
     }
@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_split_stays_whole) {
     const auto spec = models::shard_of(model_of(attention, 2), 3, {1, 4}, 32);
     BOOST_TEST(!attention_in(spec).q_shard);
     BOOST_TEST(attention_in(spec).heads == attention.heads);
-    BOOST_TEST(!std::get<models::mlp_spec>(spec.blocks[1].what).columns);
+    BOOST_TEST(!std::get<models::mlp_spec>(spec.blocks[1].part).columns);
     BOOST_TEST(!spec.vocabulary);
   }
 }
@@ -146,7 +146,7 @@ BOOST_AUTO_TEST_CASE(stages_have_all_layers_in_order) {
       std::size_t blocks = 0;
       for (int stage = 0; stage < stages; ++stage) {
         const auto own = models::stage_of(model_of(heads(8, 8), 512, layers), {stage, stages});
-        BOOST_TEST(std::holds_alternative<attention_spec>(own.blocks.front().what));
+        BOOST_TEST(std::holds_alternative<attention_spec>(own.blocks.front().part));
         BOOST_TEST(own.blocks.size() / 2 >= static_cast<std::size_t>(layers / stages));
         blocks += own.blocks.size();
       }
@@ -157,15 +157,15 @@ BOOST_AUTO_TEST_CASE(stages_have_all_layers_in_order) {
 
 BOOST_AUTO_TEST_CASE(layers_that_share_keys_stay_together) {
   auto spec = model_of(heads(8, 8), 512, 4);
-  std::get<attention_spec>(spec.blocks[6].what).shared_kv = 2;
+  std::get<attention_spec>(spec.blocks[6].part).shared_kv = 2;
   for (const int shared : {2, 1}) {
-    std::get<attention_spec>(spec.blocks[6].what).shared_kv = shared;
+    std::get<attention_spec>(spec.blocks[6].part).shared_kv = shared;
     const auto first = models::stage_of(spec, {0, 2}), second = models::stage_of(spec, {1, 2});
     BOOST_TEST(first.blocks.size() == static_cast<std::size_t>(2 * shared));
     BOOST_TEST(second.blocks.size() == static_cast<std::size_t>(8 - 2 * shared));
-    BOOST_TEST(std::get<attention_spec>(second.blocks[second.blocks.size() - 2].what).shared_kv.value() == 0);
+    BOOST_TEST(std::get<attention_spec>(second.blocks[second.blocks.size() - 2].part).shared_kv.value() == 0);
   }
-  std::get<attention_spec>(spec.blocks[6].what).shared_kv = 0;
+  std::get<attention_spec>(spec.blocks[6].part).shared_kv = 0;
   BOOST_CHECK_THROW(models::stage_of(spec, {1, 2}), std::invalid_argument);
 }
 
@@ -180,7 +180,7 @@ scheduler::step some_step() {
   step.clears = {1, 2};
   step.truncations = {{4, 5}};
   step.releases = {{6, 7}};
-  step.forks = {{.slot = 1, .parent = 2, .shared = 32, .from = 3, .end = 40}};
+  step.forks = {{.slot = 1, .parent = 2, .shared = 32, .source = 3, .end = 40}};
   step.dropped_checkpoints = {{1, 2, false}};
   step.checkpoints = {{3, 4, true}};
   step.swap_outs = {{scheduler::sequence_id{9}, 1, scheduler::swap_id{8}, 20, true}};
@@ -203,12 +203,12 @@ scheduler::step some_step() {
 BOOST_AUTO_TEST_CASE(a_step_arrives_as_it_was_sent) {
   const auto sent = some_step();
   std::vector<std::byte> bytes;
-  detail::message_writer to(bytes);
-  detail::write_step(sent, to);
+  detail::message_writer writer(bytes);
+  detail::write_step(sent, writer);
   scheduler::step got;
-  detail::message_reader from(bytes);
-  detail::read_step(from, got);
-  BOOST_TEST(from.rest().empty());
+  detail::message_reader reader(bytes);
+  detail::read_step(reader, got);
+  BOOST_TEST(reader.rest().empty());
   std::vector<std::byte> again;
   detail::message_writer once_more(again);
   detail::write_step(got, once_more);
@@ -240,20 +240,20 @@ class plain_snapshot final : public kv_snapshot {
 BOOST_AUTO_TEST_CASE(a_snapshot_has_the_parts_of_all_ranks) {
   const auto bytes = [](std::size_t count, int value) { return std::vector<std::byte>(count, std::byte(value)); };
   const detail::rank_snapshot whole(std::make_shared<plain_snapshot>(bytes(10, 1)), {bytes(0, 2), bytes(7, 3)});
-  std::vector<std::byte> all;
+  std::vector<std::byte> content;
   const auto read = whole.read();
-  for (auto piece = read(); !piece.empty(); piece = read()) all.insert(all.end(), piece.begin(), piece.end());
-  BOOST_TEST(all.size() == whole.size());
-  const auto parts = detail::rank_parts(all, 3);
+  for (auto piece = read(); !piece.empty(); piece = read()) content.insert(content.end(), piece.begin(), piece.end());
+  BOOST_TEST(content.size() == whole.size());
+  const auto parts = detail::rank_parts(content, 3);
   BOOST_REQUIRE(parts.size() == 3u);
   BOOST_TEST(std::ranges::equal(parts[0], bytes(10, 1)));
   BOOST_TEST(parts[1].empty());
   BOOST_TEST(std::ranges::equal(parts[2], bytes(7, 3)));
-  all.pop_back();
-  BOOST_CHECK_THROW(detail::rank_parts(all, 3), std::runtime_error);
-  all.resize(all.size() + 2);
-  BOOST_CHECK_THROW(detail::rank_parts(all, 3), std::runtime_error);
-  BOOST_CHECK_THROW(detail::rank_parts(std::span(all).first(20), 3), std::runtime_error);
+  content.pop_back();
+  BOOST_CHECK_THROW(detail::rank_parts(content, 3), std::runtime_error);
+  content.resize(content.size() + 2);
+  BOOST_CHECK_THROW(detail::rank_parts(content, 3), std::runtime_error);
+  BOOST_CHECK_THROW(detail::rank_parts(std::span(content).first(20), 3), std::runtime_error);
 }
 
 /// Notes the ends of swaps.

@@ -20,7 +20,7 @@ class thread_transport final : public parallel::transport {
     if (!error_.empty()) throw parallel::rank_error(error_);
     try {
       if (between_.before_exchange) between_.before_exchange(rank_, ++exchanges_);
-      for (const auto& each : out) between_.put(rank_, each.to, each.bytes);
+      for (const auto& each : out) between_.put(rank_, each.receiver, each.bytes);
       for (const auto& each : in) receive(each);
     } catch (const std::exception& error) {
       error_ = error.what();
@@ -35,12 +35,12 @@ class thread_transport final : public parallel::transport {
   }
 
  private:
-  void receive(const parallel::incoming& what) {
-    const auto message = between_.take(what.from, rank_);
-    if (message.size() != what.bytes.size())
-      throw parallel::rank_error(
-          fmt::format("rank {} sent {} bytes where {} were expected", what.from, message.size(), what.bytes.size()));
-    std::ranges::copy(message, what.bytes.begin());
+  void receive(const parallel::incoming& expected) {
+    const auto message = between_.take(expected.sender, rank_);
+    if (message.size() != expected.bytes.size())
+      throw parallel::rank_error(fmt::format("rank {} sent {} bytes where {} were expected", expected.sender,
+                                             message.size(), expected.bytes.size()));
+    std::ranges::copy(message, expected.bytes.begin());
   }
 
   thread_ranks& between_;
@@ -53,15 +53,15 @@ std::shared_ptr<parallel::transport> thread_ranks::transport(int rank) {
   return std::make_shared<thread_transport>(*this, rank);
 }
 
-void thread_ranks::put(int from, int to, std::span<const std::byte> bytes) {
+void thread_ranks::put(int source, int target, std::span<const std::byte> bytes) {
   const std::lock_guard lock(mutex_);
-  sent_[{from, to}].emplace(bytes.begin(), bytes.end());
+  sent_[{source, target}].emplace(bytes.begin(), bytes.end());
   changed_.notify_all();
 }
 
-thread_ranks::message thread_ranks::take(int from, int to) {
+thread_ranks::message thread_ranks::take(int source, int target) {
   std::unique_lock lock(mutex_);
-  auto& messages = sent_[{from, to}];
+  auto& messages = sent_[{source, target}];
   const auto failed = [&] { return std::ranges::find_if(failures_, [](const auto& why) { return !why.empty(); }); };
   changed_.wait(lock, [&] { return !messages.empty() || failed() != failures_.end(); });
   if (messages.empty())
@@ -92,10 +92,10 @@ void run_ranks(thread_ranks& ranks, const std::function<void(std::shared_ptr<par
       own->fail(error.what());
     }
   };
-  std::vector<std::thread> others;
-  for (int rank = 1; rank < ranks.size(); ++rank) others.emplace_back(run_rank, rank);
+  std::vector<std::thread> threads;
+  for (int rank = 1; rank < ranks.size(); ++rank) threads.emplace_back(run_rank, rank);
   run_rank(0);
-  for (auto& each : others) each.join();
+  for (auto& each : threads) each.join();
   if (first) std::rethrow_exception(first);
 }
 

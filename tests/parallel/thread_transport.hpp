@@ -33,8 +33,8 @@ class thread_ranks {
   friend class thread_transport;
   using message = std::vector<std::byte>;
 
-  void put(int from, int to, std::span<const std::byte> bytes);
-  message take(int from, int to);
+  void put(int source, int target, std::span<const std::byte> bytes);
+  message take(int source, int target);
   void fail(int rank, const std::string& why);
 
   std::mutex mutex_;

@@ -12,7 +12,7 @@ using namespace cogen::response;
 namespace {
 
 bool is_alphanumeric(const std::string& text) {
-  return std::ranges::all_of(text, [](unsigned char each) { return std::isalnum(each) != 0; });
+  return std::ranges::all_of(text, [](unsigned char character) { return std::isalnum(character) != 0; });
 }
 
 /// The id of a call of which a model wrote this.
@@ -27,15 +27,15 @@ std::string settled(call_ids& ids, int index, std::string written) {
 BOOST_AUTO_TEST_SUITE(ids_of_calls)
 
 BOOST_AUTO_TEST_CASE(new_ids_have_the_form_that_templates_take) {
-  std::set<std::string> all;
+  std::set<std::string> ids;
   for (int i = 0; i < 100; ++i) {
     const auto usual = new_call_id({}), nine = new_call_id({.length = 9});
     BOOST_TEST(usual.starts_with("call_"));
     BOOST_TEST(usual.size() == 29u);
     BOOST_TEST((nine.size() == 9u && is_alphanumeric(nine)), nine);
-    all.insert({usual, nine});
+    ids.insert({usual, nine});
   }
-  BOOST_TEST(all.size() == 200u);
+  BOOST_TEST(ids.size() == 200u);
 }
 
 BOOST_AUTO_TEST_CASE(what_the_model_wrote_counts_where_it_has_the_form) {
@@ -43,8 +43,8 @@ BOOST_AUTO_TEST_CASE(what_the_model_wrote_counts_where_it_has_the_form) {
   BOOST_TEST(settled(any, 0, "functions.f:0") == "functions.f:0");
   BOOST_TEST(settled(nine, 0, "abcDEF123") == "abcDEF123");
   for (int index = 1; const auto* wrong : {"", "abc", "abcDEF1234", "abc-EF123"}) {
-    const auto made = settled(nine, index++, wrong);
-    BOOST_TEST((made.size() == 9u && is_alphanumeric(made)), made);
+    const auto id = settled(nine, index++, wrong);
+    BOOST_TEST((id.size() == 9u && is_alphanumeric(id)), id);
   }
   BOOST_TEST(settled(any, 1, "").starts_with("call_"));
 }
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(the_id_is_whole_and_comes_once_with_the_first_that_a_call_s
   call_ids ids({});
   tool_call_delta begun{.index = 0}, half{.index = 0, .id = "a"}, named{.index = 0, .id = "b", .name = "f"},
       later{.index = 0, .id = "c", .arguments = "{}"}, ended{.index = 1, .status = tool_call_status::malformed};
-  for (auto* each : {&begun, &half, &named, &later, &ended}) ids.settle(*each);
+  for (auto* delta : {&begun, &half, &named, &later, &ended}) ids.settle(*delta);
   BOOST_TEST((begun.id.empty() && half.id.empty() && later.id.empty()));
   BOOST_TEST(named.id == "ab");
   BOOST_TEST(ended.id.starts_with("call_"));

@@ -13,10 +13,11 @@ namespace {
 std::string split(const delimiter& looked_for, std::string_view text) {
   delimited_text reading;
   reading.begin({&looked_for}, false);
-  for (std::size_t at = 0; at < text.size(); ++at)
-    if (const auto end = reading.step(text[at])) {
-      const auto before = reading.take();
-      return before + "|" + end->name + "|" + end->id + "|" + std::string(text.substr(at + (end->before ? 0 : 1)));
+  for (std::size_t position = 0; position < text.size(); ++position)
+    if (const auto end = reading.step(text[position])) {
+      const auto text_before = reading.take();
+      return text_before + "|" + end->name + "|" + end->id + "|" +
+             std::string(text.substr(position + (end->ends_early ? 0 : 1)));
     }
   return "none";
 }

@@ -18,7 +18,7 @@ struct family_case {
 };
 
 const std::vector<family_case>& cases() {
-  static const std::vector<family_case> all = {
+  static const std::vector<family_case> list = {
       {"gpt-oss",
        "<|start|>assistant<|channel|>analysis functions.",
        "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.f "
@@ -107,7 +107,7 @@ const std::vector<family_case>& cases() {
        "a\n<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>\n",
        {"a", "", {called("f", "{}")}}},
   };
-  return all;
+  return list;
 }
 
 }  // namespace
@@ -122,8 +122,8 @@ BOOST_AUTO_TEST_CASE(each_is_read_as_it_writes) {
 BOOST_AUTO_TEST_CASE(delimiters_begin_with_text) {
   for (const auto& each : cases()) {
     const auto syntax = syntax_of_template(each.chat_template);
-    for (const auto* one : delimiters_of(syntax))
-      BOOST_TEST((one->empty() || one->front().type == delimiter_part::kind::text), each.name);
+    for (const auto* part : delimiters_of(syntax))
+      BOOST_TEST((part->empty() || part->front().type == delimiter_part::kind::text), each.name);
   }
 }
 

@@ -25,10 +25,10 @@ void add(response_parts& parts, response_delta delta) {
 
 response_parts read(const response_syntax& syntax, std::string_view text, std::size_t piece) {
   const parameter_types types;
-  reader from(syntax, types, {});
+  reader input(syntax, types, {});
   response_parts parts;
-  for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) add(parts, from.push(text.substr(0, piece)));
-  add(parts, from.finish());
+  for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) add(parts, input.push(text.substr(0, piece)));
+  add(parts, input.finish());
   return parts;
 }
 

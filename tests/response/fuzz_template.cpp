@@ -22,19 +22,20 @@ struct parts {
   bool operator==(const parts&) const = default;
 };
 
-void add(parts& to, response_delta delta) {
-  to.text += delta.text;
-  to.reasoning += delta.reasoning;
-  for (const auto& each : delta.tool_calls) to.calls += each.id.substr(0, 0) + each.name + each.arguments;
+void add(parts& target, response_delta delta) {
+  target.text += delta.text;
+  target.reasoning += delta.reasoning;
+  for (const auto& each : delta.tool_calls) target.calls += each.id.substr(0, 0) + each.name + each.arguments;
 }
 
 parts read(const response_syntax& syntax, std::string_view text, std::size_t piece) {
   const parameter_types types;
-  reader from(syntax, types, {});
-  parts all;
-  for (; !text.empty(); text.remove_prefix(std::min(piece, text.size()))) add(all, from.push(text.substr(0, piece)));
-  add(all, from.finish());
-  return all;
+  reader input(syntax, types, {});
+  parts result;
+  for (; !text.empty(); text.remove_prefix(std::min(piece, text.size())))
+    add(result, input.push(text.substr(0, piece)));
+  add(result, input.finish());
+  return result;
 }
 
 }  // namespace

@@ -71,26 +71,26 @@ BOOST_AUTO_TEST_CASE(a_call_without_arguments_has_none) {
 }
 
 BOOST_AUTO_TEST_CASE(the_first_of_calls_that_are_not_parallel_ends_the_response) {
-  const reader::options one{.parallel_calls = false};
+  const reader::options single{.parallel_calls = false};
   const auto call = R"({"name": "f", "arguments": {"a": 1}})";
   const auto only = response_parts{"a", "", {called("f", R"({"a": 1})")}};
   const auto tagged = fmt::format("<tool_call>{}</tool_call>", call);
-  BOOST_TEST(read(qwen(), "a" + tagged + " and " + tagged + "b", one) == only);
-  BOOST_TEST(read(qwen(), fmt::format("a<tool_call>[{}, {}]</tool_call> b", call, call), one) == only);
+  BOOST_TEST(read(qwen(), "a" + tagged + " and " + tagged + "b", single) == only);
+  BOOST_TEST(read(qwen(), fmt::format("a<tool_call>[{}, {}]</tool_call> b", call, call), single) == only);
   const auto mistral = syntax_of_template("[CALL_ID][ARGS]");
-  BOOST_TEST(read(mistral, "a[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[ARGS]{}", one) == only);
-  BOOST_TEST(read(mistral, "a[TOOL_CALLS]f[ARGS]{\"a\": 1}b", one) == only);
+  BOOST_TEST(read(mistral, "a[TOOL_CALLS]f[ARGS]{\"a\": 1}[TOOL_CALLS]g[ARGS]{}", single) == only);
+  BOOST_TEST(read(mistral, "a[TOOL_CALLS]f[ARGS]{\"a\": 1}b", single) == only);
   const auto kimi = syntax_of_template("<|tool_call_argument_begin|>");
   const auto section = [](int i) {
     return fmt::format("<|tool_call_begin|>functions.f:{}<|tool_call_argument_begin|>{{}}<|tool_call_end|>", i);
   };
-  BOOST_TEST(read(kimi, "<|tool_calls_section_begin|>" + section(3) + section(4), one) ==
+  BOOST_TEST(read(kimi, "<|tool_calls_section_begin|>" + section(3) + section(4), single) ==
              only_call(called("f", "{}", "functions.f:3")));
-  BOOST_TEST(read(coder(), "<tool_call><function=f></function></tool_call><tool_call>", one) ==
+  BOOST_TEST(read(coder(), "<tool_call><function=f></function></tool_call><tool_call>", single) ==
              only_call(called("f", "{}")));
-  BOOST_TEST(read(qwen(), "a<tool_call>" + std::string(call), one) ==
+  BOOST_TEST(read(qwen(), "a<tool_call>" + std::string(call), single) ==
              (response_parts{"a", "", {called("f", R"({"a": 1})")}}));
-  BOOST_TEST(read(qwen(), "no call", one) == only_text("no call"));
+  BOOST_TEST(read(qwen(), "no call", single) == only_text("no call"));
 }
 
 BOOST_AUTO_TEST_CASE(a_list_holds_several_calls) {
@@ -176,20 +176,20 @@ BOOST_AUTO_TEST_CASE(types_of_parameters_may_stand_elsewhere_in_the_schema) {
 
 BOOST_AUTO_TEST_CASE(arguments_come_as_they_are_written) {
   const parameter_types none;
-  reader from(qwen(), none, {});
-  BOOST_TEST(from.push(R"(<tool_call>{"name": "f", "arguments": {"a": "bc)").tool_calls.at(0).arguments ==
+  reader input(qwen(), none, {});
+  BOOST_TEST(input.push(R"(<tool_call>{"name": "f", "arguments": {"a": "bc)").tool_calls.at(0).arguments ==
              R"({"a": "bc)");
-  BOOST_TEST(from.push("de").tool_calls.at(0).arguments == "de");
-  BOOST_TEST(!from.push("\"}}").tool_calls.at(0).status.has_value());
-  BOOST_TEST(from.push("</tool_call>").tool_calls.at(0).status.value() == tool_call_status::complete);
+  BOOST_TEST(input.push("de").tool_calls.at(0).arguments == "de");
+  BOOST_TEST(!input.push("\"}}").tool_calls.at(0).status.has_value());
+  BOOST_TEST(input.push("</tool_call>").tool_calls.at(0).status.value() == tool_call_status::complete);
 }
 
 BOOST_AUTO_TEST_CASE(text_is_held_back_only_where_it_may_be_a_delimiter) {
   const parameter_types none;
-  reader from(qwen(), none, {});
-  BOOST_TEST(from.push("a b").text == "a b");
-  BOOST_TEST(from.push(" <think").text.empty());
-  BOOST_TEST(from.push("s").text == " <thinks");
+  reader input(qwen(), none, {});
+  BOOST_TEST(input.push("a b").text == "a b");
+  BOOST_TEST(input.push(" <think").text.empty());
+  BOOST_TEST(input.push("s").text == " <thinks");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

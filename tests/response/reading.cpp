@@ -40,30 +40,31 @@ std::ostream& operator<<(std::ostream& out, const response_parts& parts) {
   return out;
 }
 
-response_parts read(const response_syntax& syntax, const std::vector<std::string_view>& pieces, reader::options how,
+response_parts read(const response_syntax& syntax, const std::vector<std::string_view>& pieces, reader::options options,
                     const parameter_types& types) {
-  reader from(syntax, types, how);
+  reader input(syntax, types, options);
   response_parts parts;
-  for (const auto each : pieces) add(parts, from.push(each));
-  add(parts, from.finish());
+  for (const auto each : pieces) add(parts, input.push(each));
+  add(parts, input.finish());
   return parts;
 }
 
-response_parts read(const response_syntax& syntax, std::string_view text, reader::options how,
+response_parts read(const response_syntax& syntax, std::string_view text, reader::options options,
                     const parameter_types& types) {
-  const auto whole = read(syntax, std::vector<std::string_view>{text}, how, types);
+  const auto whole = read(syntax, std::vector<std::string_view>{text}, options, types);
   std::vector<std::string_view> bytes;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    bytes.push_back(text.substr(at, 1));
-    BOOST_TEST(read(syntax, {text.substr(0, at), text.substr(at)}, how, types) == whole, "cut at byte " << at);
+  for (std::size_t position = 0; position < text.size(); ++position) {
+    bytes.push_back(text.substr(position, 1));
+    BOOST_TEST(read(syntax, {text.substr(0, position), text.substr(position)}, options, types) == whole,
+               "cut at byte " << position);
   }
-  BOOST_TEST(read(syntax, bytes, how, types) == whole, "cut at each byte");
+  BOOST_TEST(read(syntax, bytes, options, types) == whole, "cut at each byte");
   std::mt19937 random(static_cast<unsigned>(text.size()));
   for (int round = 0; round < 20; ++round) {
     std::vector<std::string_view> pieces;
     for (auto rest = text; !rest.empty(); rest.remove_prefix(pieces.back().size()))
       pieces.push_back(rest.substr(0, random() % 12));
-    BOOST_TEST(read(syntax, pieces, how, types) == whole, "cut at random");
+    BOOST_TEST(read(syntax, pieces, options, types) == whole, "cut at random");
   }
   return whole;
 }

@@ -30,10 +30,10 @@ std::ostream& operator<<(std::ostream& out, const response_parts& parts);
 
 /// What a reader makes of a text that arrives in pieces.
 response_parts read(const response_syntax& syntax, const std::vector<std::string_view>& pieces,
-                    reader::options how = {}, const parameter_types& types = {});
+                    reader::options options = {}, const parameter_types& types = {});
 
 /// The same for any cut of the text, which it checks: into two pieces anywhere, into bytes, and at random.
-response_parts read(const response_syntax& syntax, std::string_view text, reader::options how = {},
+response_parts read(const response_syntax& syntax, std::string_view text, reader::options options = {},
                     const parameter_types& types = {});
 
 /// A call that is complete.

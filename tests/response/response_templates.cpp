@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(families_read_what_their_response_templates_read) {
     if (!name.starts_with("qwen")) continue;
     std::string text(reference.at("text").as_string());  // end tokens are never read
     for (const std::string end : {"<|im_end|>", "\n<|endoftext|>"})
-      if (const auto at = text.find(end); at != std::string::npos) text.erase(at, end.size());
+      if (const auto position = text.find(end); position != std::string::npos) text.erase(position, end.size());
     reference["text"] = text;
     const std::string calls = name == "qwen2" ? "<tool_call>" : "<tool_call><function=<parameter=";
     check(syntax_of_template("</think>" + calls), reference);

@@ -17,21 +17,21 @@ constexpr int vocabulary = 300;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 sampling_params some_parameters(std::mt19937& random) {
-  sampling_params how;
-  const auto chance = [&](unsigned of) { return random() % of == 0; };
+  sampling_params params;
+  const auto chance = [&](unsigned odds) { return random() % odds == 0; };
   const auto below = [&](unsigned bound) { return static_cast<int>(random() % bound); };
-  if (!chance(5)) how.temperature = 0.5 + below(3);
-  if (chance(2)) how.top_k = below(40);
-  if (chance(2)) how.top_p = below(11) / 10.0;
-  if (chance(3)) how.min_p = below(4) / 10.0;
-  if (chance(2)) how.repetition_penalty = 0.8 + below(8) / 10.0;
-  if (chance(3)) how.presence_penalty = below(20) / 10.0 - 1;
-  if (chance(3)) how.frequency_penalty = below(20) / 10.0 - 1;
-  if (chance(2)) how.min_tokens = below(12);
-  for (int i = below(6); i > 0; --i) how.logit_bias[below(vocabulary)] = chance(2) ? -infinity : below(9) - 4;
-  if (chance(2)) how.logprobs = below(30);
-  if (chance(2)) how.logprobs_mode = logprobs_mode::processed;
-  return how;
+  if (!chance(5)) params.temperature = 0.5 + below(3);
+  if (chance(2)) params.top_k = below(40);
+  if (chance(2)) params.top_p = below(11) / 10.0;
+  if (chance(3)) params.min_p = below(4) / 10.0;
+  if (chance(2)) params.repetition_penalty = 0.8 + below(8) / 10.0;
+  if (chance(3)) params.presence_penalty = below(20) / 10.0 - 1;
+  if (chance(3)) params.frequency_penalty = below(20) / 10.0 - 1;
+  if (chance(2)) params.min_tokens = below(12);
+  for (int i = below(6); i > 0; --i) params.logit_bias[below(vocabulary)] = chance(2) ? -infinity : below(9) - 4;
+  if (chance(2)) params.logprobs = below(30);
+  if (chance(2)) params.logprobs_mode = logprobs_mode::processed;
+  return params;
 }
 
 /// Of some tokens, of none, or none at all.
@@ -125,10 +125,10 @@ BOOST_AUTO_TEST_CASE(log_probabilities_have_places_of_their_own) {
   sampling_lists lists;
   token_history history;
   for (const int count : {3, 0, 128}) {
-    const auto before = lists.top_logprobs;
+    const auto begin = lists.top_logprobs;
     const auto row = sampler({.logprobs = count}, vocabulary).row_after(history, false, {}, lists);
     BOOST_TEST((row.logprobs == sampled_logprobs::raw));
-    BOOST_TEST(row.top.begin == before);
+    BOOST_TEST(row.top.begin == begin);
     BOOST_TEST(row.top.count == static_cast<unsigned>(count));
   }
   const auto row = sampler({}, vocabulary).row_after(history, false, {}, lists);
@@ -139,8 +139,8 @@ BOOST_AUTO_TEST_CASE(log_probabilities_have_places_of_their_own) {
 BOOST_AUTO_TEST_CASE(rows_with_a_processor_are_for_the_host) {
   sampling_lists lists;
   token_history history;
-  const auto row_of = [&](const sampling_params& how) {
-    return sampler(how, vocabulary).row_after(history, false, {}, lists);
+  const auto row_of = [&](const sampling_params& params) {
+    return sampler(params, vocabulary).row_after(history, false, {}, lists);
   };
   const auto row = row_of({.logit_bias = {{3, 1}}, .processor = [](auto, auto) {}});
   BOOST_TEST(row.by_host);
@@ -153,8 +153,8 @@ BOOST_AUTO_TEST_CASE(only_what_a_sample_needs_is_listed) {
   token_history history;
   history.append_given(std::vector{1, 2, 2});
   history.append_generated(7);
-  const auto counts_of = [&](const sampling_params& how) {
-    return sampler(how, vocabulary).row_after(history, false, {}, lists).counts;
+  const auto counts_of = [&](const sampling_params& params) {
+    return sampler(params, vocabulary).row_after(history, false, {}, lists).counts;
   };
   BOOST_TEST(counts_of({.temperature = 1}).count == 0U);
   BOOST_TEST(counts_of({.presence_penalty = 1}).count == 1U);

@@ -16,27 +16,27 @@ using namespace cogen;
 namespace {
 
 std::vector<candidate> sorted_row(const std::vector<float>& logits, const softmax_scale& scale) {
-  std::vector<candidate> all;
+  std::vector<candidate> row;
   for (std::size_t i = 0; i < logits.size(); ++i)
-    all.push_back({static_cast<token>(i), logits[i], weight_of(logits[i], scale)});
-  std::sort(all.begin(), all.end(), ranks_before);
-  return all;
+    row.push_back({static_cast<token>(i), logits[i], weight_of(logits[i], scale)});
+  std::sort(row.begin(), row.end(), ranks_before);
+  return row;
 }
 
 std::vector<token> kept_by_definition(const std::vector<float>& logits, const filters& which,
                                       const softmax_scale& scale) {
-  auto all = sorted_row(logits, scale);
-  if (which.top_k > 0 && which.top_k < all.size())
-    std::erase_if(all,
-                  [smallest = all[which.top_k - 1].logit](const candidate& each) { return each.logit < smallest; });
+  auto row = sorted_row(logits, scale);
+  if (which.top_k > 0 && which.top_k < row.size())
+    std::erase_if(row,
+                  [smallest = row[which.top_k - 1].logit](const candidate& entry) { return entry.logit < smallest; });
   double total = 0;
-  for (const auto& each : all) total += each.weight;
+  for (const auto& each : row) total += each.weight;
   std::vector<token> kept;
-  double before = 0;
-  for (const auto& each : all) {
-    const bool within = which.top_p >= 1 || before < which.top_p * total || kept.empty();
+  double prefix = 0;
+  for (const auto& each : row) {
+    const bool within = which.top_p >= 1 || prefix < which.top_p * total || kept.empty();
     if (within && each.weight >= which.min_p && each.weight > 0) kept.push_back(each.id);
-    before += each.weight;
+    prefix += each.weight;
   }
   std::sort(kept.begin(), kept.end());
   return kept;
@@ -53,13 +53,13 @@ std::vector<token> kept_by_filters(const std::vector<float>& logits, const filte
 }
 
 std::vector<filters> combinations(std::size_t vocabulary) {
-  std::vector<filters> all;
+  std::vector<filters> result;
   for (const std::size_t top_k :
        {std::size_t{0}, std::size_t{1}, std::size_t{2}, std::size_t{50}, std::size_t{900}, vocabulary})
     for (const double top_p : {0.0, 0.1, 0.5, 0.9, 0.999, 0.999999, 1.0})
       for (const float min_p : {0.0F, 0.001F, 0.3F, 1.0F})
-        if (const filters which{top_k, top_p, min_p}; !which.keep_all(vocabulary)) all.push_back(which);
-  return all;
+        if (const filters which{top_k, top_p, min_p}; !which.keep_all(vocabulary)) result.push_back(which);
+  return result;
 }
 
 void check(const std::vector<float>& logits) {

@@ -16,15 +16,15 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// Token by token, as the parameters are described: probabilities in order of ids, 0 for those that are not kept.
-std::vector<double> naive_distribution(const std::vector<float>& logits, const sampling_params& how) {
+std::vector<double> naive_distribution(const std::vector<float>& logits, const sampling_params& params) {
   std::vector<double> scores(logits.begin(), logits.end());
-  for (const auto& [id, bias] : how.logit_bias) scores[static_cast<std::size_t>(id)] += bias;
-  for (double& each : scores) each /= how.temperature;
+  for (const auto& [id, bias] : params.logit_bias) scores[static_cast<std::size_t>(id)] += bias;
+  for (double& each : scores) each /= params.temperature;
   std::vector<std::size_t> order(scores.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
-  if (how.top_k > 0) {
-    const double smallest = scores[order[static_cast<std::size_t>(how.top_k) - 1]];
+  if (params.top_k > 0) {
+    const double smallest = scores[order[static_cast<std::size_t>(params.top_k) - 1]];
     for (double& each : scores)
       if (each < smallest) each = -infinity;
   }
@@ -35,23 +35,23 @@ std::vector<double> naive_distribution(const std::vector<float>& logits, const s
     for (const double each : scores) result.push_back(std::exp(each) / total);
     return result;
   };
-  double before = 0;
+  double prefix = 0;
   const auto probabilities = normalized();
   for (const auto id : order) {
-    if (before >= how.top_p) scores[id] = -infinity;
-    before += probabilities[id];
+    if (prefix >= params.top_p) scores[id] = -infinity;
+    prefix += probabilities[id];
   }
   const auto left = normalized();
   for (std::size_t i = 0; i < scores.size(); ++i)
-    if (left[i] < how.min_p * left[order[0]]) scores[i] = -infinity;
+    if (left[i] < params.min_p * left[order[0]]) scores[i] = -infinity;
   return normalized();
 }
 
-sampled sample(sampling_params how, std::vector<float> logits, std::uint32_t number, token_mask mask = {}) {
+sampled sample(sampling_params params, std::vector<float> logits, std::uint32_t number, token_mask mask = {}) {
   token_history history;
   sampling_scratch scratch;
-  const sampler from(std::move(how), static_cast<std::int64_t>(logits.size()));
-  return from.sample(logits, history, {7, 0, number, 0}, scratch, mask);
+  const sampler source(std::move(params), static_cast<std::int64_t>(logits.size()));
+  return source.sample(logits, history, {7, 0, number, 0}, scratch, mask);
 }
 
 std::vector<sampling_params> kinds() {
@@ -68,16 +68,16 @@ std::vector<sampling_params> kinds() {
 BOOST_AUTO_TEST_SUITE(sampling_processed)
 
 BOOST_AUTO_TEST_CASE(processed_log_probabilities_are_of_what_is_sampled_from) {
-  for (auto how : kinds())
+  for (auto params : kinds())
     for (std::uint32_t number = 0; number < 20; ++number) {
       const auto logits = some_logits(300, number);
-      const auto expected = naive_distribution(logits, how);
-      const auto without = sample(how, logits, number);
-      how.logprobs = 128, how.logprobs_mode = logprobs_mode::processed;
-      const auto found = sample(how, logits, number);
+      const auto expected = naive_distribution(logits, params);
+      const auto without = sample(params, logits, number);
+      params.logprobs = 128, params.logprobs_mode = logprobs_mode::processed;
+      const auto found = sample(params, logits, number);
       BOOST_TEST(found.id == without.id);
       BOOST_TEST(std::abs(std::exp(found.logprob) - expected[static_cast<std::size_t>(found.id)]) < 1e-5);
-      const auto kept = std::ranges::count_if(expected, [](double each) { return each > 0; });
+      const auto kept = std::ranges::count_if(expected, [](double probability) { return probability > 0; });
       BOOST_TEST(std::ssize(found.top) == std::min<std::ptrdiff_t>(128, kept));
       for (const auto& each : found.top)
         BOOST_TEST(std::abs(std::exp(each.logprob) - expected[static_cast<std::size_t>(each.id)]) < 1e-5);
@@ -99,14 +99,14 @@ BOOST_AUTO_TEST_CASE(all_kept_tokens_together_are_certain) {
 BOOST_AUTO_TEST_CASE(equal_tokens_come_by_rising_id_and_impossible_ones_do_not) {
   std::vector<float> logits(200, -std::numeric_limits<float>::infinity());
   for (const std::size_t i : {150, 3, 70}) logits[i] = 2;
-  const sampling_params how{.temperature = 1, .logprobs = 5, .logprobs_mode = logprobs_mode::processed};
-  const auto found = sample(how, logits, 0);
+  const sampling_params params{.temperature = 1, .logprobs = 5, .logprobs_mode = logprobs_mode::processed};
+  const auto found = sample(params, logits, 0);
   BOOST_REQUIRE(found.top.size() == 3U);
   BOOST_TEST(found.top[0].id == 3);
   BOOST_TEST(found.top[1].id == 70);
   BOOST_TEST(found.top[2].id == 150);
   BOOST_TEST(std::abs(found.logprob + std::log(3.0)) < 1e-6);
-  auto alone = how;
+  auto alone = params;
   alone.logprobs = 0;
   BOOST_TEST(sample(alone, logits, 0).top.empty());
   BOOST_TEST(std::abs(sample(alone, logits, 0).logprob + std::log(3.0)) < 1e-6);
@@ -115,16 +115,16 @@ BOOST_AUTO_TEST_CASE(equal_tokens_come_by_rising_id_and_impossible_ones_do_not) 
 BOOST_AUTO_TEST_CASE(a_token_without_an_alternative_is_certain) {
   const auto logits = some_logits(70, 4);
   const std::vector<std::uint64_t> only{0, 4};
-  const sampling_params how{.logprobs = 5, .logprobs_mode = logprobs_mode::processed};
-  auto random = how;
+  const sampling_params params{.logprobs = 5, .logprobs_mode = logprobs_mode::processed};
+  auto random = params;
   random.temperature = 1;
-  for (const auto& found : {sample(how, logits, 1), sample(random, logits, 1, only)}) {
+  for (const auto& found : {sample(params, logits, 1), sample(random, logits, 1, only)}) {
     BOOST_TEST(found.logprob == 0);
     BOOST_REQUIRE(found.top.size() == 1U);
     BOOST_TEST(found.top[0].id == found.id);
     BOOST_TEST(found.top[0].logprob == 0);
   }
-  auto alone = how;
+  auto alone = params;
   alone.logprobs = 0;
   BOOST_TEST(sample(alone, logits, 1).top.empty());
 }
@@ -132,11 +132,11 @@ BOOST_AUTO_TEST_CASE(a_token_without_an_alternative_is_certain) {
 BOOST_AUTO_TEST_CASE(a_mask_leaves_the_probabilities_of_what_it_allows) {
   auto logits = some_logits(64, 5);
   const std::vector<std::uint64_t> mask{0x00ff'0000'00f0'0001};
-  const sampling_params how{.temperature = 1, .logprobs = 64, .logprobs_mode = logprobs_mode::processed};
-  const auto found = sample(how, logits, 3, mask);
+  const sampling_params params{.temperature = 1, .logprobs = 64, .logprobs_mode = logprobs_mode::processed};
+  const auto found = sample(params, logits, 3, mask);
   for (std::size_t id = 0; id < 64; ++id)
     if ((mask[0] >> id & 1) == 0) logits[id] = -std::numeric_limits<float>::infinity();
-  const auto expected = naive_distribution(logits, how);
+  const auto expected = naive_distribution(logits, params);
   BOOST_TEST(found.top.size() == 13U);
   for (const auto& each : found.top)
     BOOST_TEST(std::abs(std::exp(each.logprob) - expected[static_cast<std::size_t>(each.id)]) < 1e-5);

@@ -52,10 +52,10 @@ BOOST_AUTO_TEST_CASE(each_part_of_a_key_changes_the_number) {
 
 BOOST_AUTO_TEST_CASE(a_fork_has_its_own_branch_and_leaves_its_parent_as_it_was) {
   random_stream parent(9);
-  const auto before = parent.key(4);
+  const auto key = parent.key(4);
   const auto first = parent.fork();
   const auto second = parent.fork();
-  BOOST_TEST(uniform(before) == uniform(parent.key(4)));
+  BOOST_TEST(uniform(key) == uniform(parent.key(4)));
   BOOST_TEST(first.seed() == 9U);
   std::set<std::uint64_t> branches{parent.branch(), first.branch(), second.branch()};
   BOOST_TEST(branches.size() == 3U);

@@ -18,15 +18,15 @@ namespace {
 constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
-sampled sample(const sampler& from, std::vector<float> logits, const sampling_key& key, token_history history = {}) {
+sampled sample(const sampler& source, std::vector<float> logits, const sampling_key& key, token_history history = {}) {
   sampling_scratch scratch;
-  return from.sample(logits, history, key, scratch);
+  return source.sample(logits, history, key, scratch);
 }
 
-std::vector<token_probability> distribution(const sampler& from, std::vector<float> logits,
+std::vector<token_probability> distribution(const sampler& source, std::vector<float> logits,
                                             token_history history = {}) {
   sampling_scratch scratch;
-  return from.distribution(logits, history, scratch).second;
+  return source.distribution(logits, history, scratch).second;
 }
 
 token_history history_of(std::vector<token> given, std::vector<token> generated) {
@@ -52,11 +52,11 @@ std::vector<sampling_params> kinds_of_sampling() {
 }
 
 /// Pearson's statistic of `draws` samples against the distribution.
-double chi_square(const sampler& from, const std::vector<float>& logits, std::uint64_t seed, std::uint32_t samples) {
-  const auto expected = distribution(from, logits);
+double chi_square(const sampler& source, const std::vector<float>& logits, std::uint64_t seed, std::uint32_t samples) {
+  const auto expected = distribution(source, logits);
   std::vector<double> observed(logits.size());
   for (std::uint32_t i = 0; i < samples; ++i)
-    observed[static_cast<std::size_t>(sample(from, logits, {seed, 0, i, 0}).id)] += 1;
+    observed[static_cast<std::size_t>(sample(source, logits, {seed, 0, i, 0}).id)] += 1;
   double sum = 0;
   double seen = 0;
   for (const auto& each : expected) {
@@ -86,17 +86,17 @@ BOOST_AUTO_TEST_CASE(greedy_takes_the_lowest_id_among_the_largest) {
 BOOST_AUTO_TEST_CASE(the_sample_is_the_first_token_whose_cumulative_probability_exceeds_the_random_number) {
   for (const std::size_t vocabulary : {5, 64, 1000})
     for (const auto& parameters : kinds_of_sampling()) {
-      const sampler from(parameters, std::ssize(some_logits(vocabulary, 3)));
+      const sampler source(parameters, std::ssize(some_logits(vocabulary, 3)));
       const auto logits = some_logits(vocabulary, 3);
-      const auto kept = distribution(from, logits);
+      const auto kept = distribution(source, logits);
       for (std::uint32_t position = 0; position < 200; ++position) {
         const sampling_key key{11, 2, position, 0};
-        const token chosen = sample(from, logits, key).id;
-        double before = 0;
+        const token chosen = sample(source, logits, key).id;
+        double prefix = 0;
         std::size_t i = 0;
-        while (kept[i].id != chosen) before += kept[i++].probability;
-        BOOST_REQUIRE_LE(before, uniform(key) + 1e-9);
-        BOOST_REQUIRE_GT(before + kept[i].probability, uniform(key) - 1e-9);
+        while (kept[i].id != chosen) prefix += kept[i++].probability;
+        BOOST_REQUIRE_LE(prefix, uniform(key) + 1e-9);
+        BOOST_REQUIRE_GT(prefix + kept[i].probability, uniform(key) - 1e-9);
       }
     }
 }
@@ -128,8 +128,8 @@ BOOST_AUTO_TEST_CASE(a_list_of_any_length_is_searched_as_one_by_one) {
     for (std::uint32_t sample = 0; sample < 300; ++sample) {
       const double u = uniform({count, 0, 0, sample});
       double through = 0;
-      const auto expected =
-          std::ranges::find_if(candidates, [&](const candidate& each) { return (through += each.weight) > u * total; });
+      const auto expected = std::ranges::find_if(
+          candidates, [&](const candidate& entry) { return (through += entry.weight) > u * total; });
       BOOST_TEST(choose(candidates, u) == expected->id);
     }
   }
@@ -152,9 +152,9 @@ BOOST_AUTO_TEST_CASE(other_rows_and_order_in_a_batch_change_no_token) {
     std::vector<token> tokens(rows);
     for (const std::size_t row : order) {
       auto logits = some_logits(300 + 50 * row, row);
-      const sampler from(kinds[row % kinds.size()], std::ssize(logits));
+      const sampler source(kinds[row % kinds.size()], std::ssize(logits));
       auto history = history_of({1, 2, 3}, {4, 5});
-      tokens[row] = from.sample(logits, history, {row, 0, 5, 0}, shared).id;
+      tokens[row] = source.sample(logits, history, {row, 0, 5, 0}, shared).id;
     }
     return tokens;
   };
@@ -170,10 +170,10 @@ BOOST_AUTO_TEST_CASE(other_rows_and_order_in_a_batch_change_no_token) {
 
 BOOST_AUTO_TEST_CASE(one_sampler_serves_many_threads) {
   const auto logits = some_logits(3000, 8);
-  const sampler from(sampling_params{.temperature = 1, .top_p = 0.95, .logprobs = 3}, 3000);
+  const sampler source(sampling_params{.temperature = 1, .top_p = 0.95, .logprobs = 3}, 3000);
   const auto tokens = [&] {
     std::vector<token> chosen;
-    for (std::uint32_t i = 0; i < 50; ++i) chosen.push_back(sample(from, logits, {1, 0, i, 0}).id);
+    for (std::uint32_t i = 0; i < 50; ++i) chosen.push_back(sample(source, logits, {1, 0, i, 0}).id);
     return chosen;
   };
   const auto alone = tokens();
@@ -187,22 +187,22 @@ BOOST_AUTO_TEST_CASE(one_sampler_serves_many_threads) {
 
 BOOST_AUTO_TEST_CASE(a_fork_samples_other_tokens_and_a_copy_the_same) {
   const auto logits = some_logits(2000, 9);
-  const sampler from(sampling_params{.temperature = 3}, 2000);
+  const sampler source(sampling_params{.temperature = 3}, 2000);
   random_stream parent(5);
   const random_stream copy = parent;
   const random_stream fork = parent.fork();
   int same = 0;
   for (std::uint32_t position = 0; position < 50; ++position) {
-    const token expected = sample(from, logits, parent.key(position)).id;
-    BOOST_TEST(sample(from, logits, copy.key(position)).id == expected);
-    same += sample(from, logits, fork.key(position)).id == expected ? 1 : 0;
+    const token expected = sample(source, logits, parent.key(position)).id;
+    BOOST_TEST(sample(source, logits, copy.key(position)).id == expected);
+    same += sample(source, logits, fork.key(position)).id == expected ? 1 : 0;
   }
   BOOST_TEST(same < 10);
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_cut_back_samples_the_same_token_again) {
   const auto logits = some_logits(500, 10);
-  const sampler from(sampling_params{.temperature = 2, .repetition_penalty = 1.4, .frequency_penalty = 0.3}, 500);
+  const sampler source(sampling_params{.temperature = 2, .repetition_penalty = 1.4, .frequency_penalty = 0.3}, 500);
   auto history = history_of({3, 4}, {});
   const random_stream stream(6);
   std::vector<token> first;
@@ -211,7 +211,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_cut_back_samples_the_same_token_again) {
     while (history.length() < length) {
       auto row = logits;
       const auto key = stream.key(static_cast<std::uint32_t>(history.length()));
-      history.append_generated(from.sample(row, history, key, scratch).id);
+      history.append_generated(source.sample(row, history, key, scratch).id);
     }
     return std::vector<token>(history.tokens().begin(), history.tokens().end());
   };
@@ -222,10 +222,10 @@ BOOST_AUTO_TEST_CASE(a_sequence_cut_back_samples_the_same_token_again) {
 
 BOOST_AUTO_TEST_CASE(a_bad_logit_anywhere_is_a_status) {
   for (const float bad : {not_a_number, -not_a_number, infinity})
-    for (const std::size_t at : {0, 15, 16, 63, 64, 127, 129})
+    for (const std::size_t index : {0, 15, 16, 63, 64, 127, 129})
       for (const auto& parameters : kinds_of_sampling()) {
         auto logits = some_logits(130, 1);
-        logits[at] = bad;
+        logits[index] = bad;
         const auto result = sample(sampler(parameters, 130), logits, {});
         BOOST_TEST((result.status == sampling_status::not_finite));
         BOOST_TEST(!result.message.empty());
@@ -256,11 +256,11 @@ BOOST_AUTO_TEST_CASE(end_tokens_wait_for_min_tokens) {
   auto logits = some_logits(50, 2);
   logits[7] = logits[9] = 100;
   const std::vector<token> end_tokens{7, 9, 4000, -1};
-  const sampler from(sampling_params{.min_tokens = 2}, 50, end_tokens);
-  const token early = sample(from, logits, {}, history_of({7, 7, 7, 7}, {1})).id;
+  const sampler source(sampling_params{.min_tokens = 2}, 50, end_tokens);
+  const token early = sample(source, logits, {}, history_of({7, 7, 7, 7}, {1})).id;
   BOOST_TEST(early != 7);
   BOOST_TEST(early != 9);
-  BOOST_TEST(sample(from, logits, {}, history_of({1}, {1, 2})).id == 7);
+  BOOST_TEST(sample(source, logits, {}, history_of({1}, {1, 2})).id == 7);
 }
 
 BOOST_AUTO_TEST_CASE(count_penalties_see_what_was_generated_and_repetition_sees_the_prompt_too) {
@@ -277,9 +277,9 @@ BOOST_AUTO_TEST_CASE(count_penalties_see_what_was_generated_and_repetition_sees_
 }
 
 BOOST_AUTO_TEST_CASE(tokens_the_model_cannot_produce_are_no_trouble_in_a_history) {
-  const sampler from(sampling_params{.repetition_penalty = 2, .presence_penalty = 1}, 10);
+  const sampler source(sampling_params{.repetition_penalty = 2, .presence_penalty = 1}, 10);
   const auto result =
-      sample(from, some_logits(10, 3), {}, history_of({-1, 10, 1 << 30}, {-2147483647 - 1, 2147483647}));
+      sample(source, some_logits(10, 3), {}, history_of({-1, 10, 1 << 30}, {-2147483647 - 1, 2147483647}));
   BOOST_TEST((result.status == sampling_status::ok));
 }
 
@@ -289,10 +289,10 @@ BOOST_AUTO_TEST_CASE(log_probabilities_are_the_models_own) {
   for (const float logit : logits) total += std::exp(static_cast<double>(logit));
   auto ranks = logits;
   std::sort(ranks.rbegin(), ranks.rend());
-  const sampler from(
+  const sampler source(
       sampling_params{.temperature = 0.2, .top_k = 3, .repetition_penalty = 3, .logit_bias = {{5, 40}}, .logprobs = 8},
       300);
-  const auto result = sample(from, logits, {}, history_of({1, 2, 3}, {4}));
+  const auto result = sample(source, logits, {}, history_of({1, 2, 3}, {4}));
   BOOST_TEST(result.id == 5);
   BOOST_TEST(std::abs(result.logprob - (logits[5] - std::log(total))) < 1e-5);
   BOOST_REQUIRE(result.top.size() == 8U);
@@ -323,9 +323,9 @@ BOOST_AUTO_TEST_CASE(a_callers_processor_sees_history_and_processed_logits_and_h
     std::fill(logits.begin(), logits.end(), -infinity);
     logits[4] = 0;
   };
-  const sampler from(sampling_params{.temperature = 1, .logit_bias = {{2, 5}}, .processor = only_four}, 6);
-  BOOST_TEST(from.has_processor());
-  const auto result = sample(from, {1, 2, 3, 4, 5, 6}, {}, history_of({8, 9}, {3}));
+  const sampler source(sampling_params{.temperature = 1, .logit_bias = {{2, 5}}, .processor = only_four}, 6);
+  BOOST_TEST(source.has_processor());
+  const auto result = sample(source, {1, 2, 3, 4, 5, 6}, {}, history_of({8, 9}, {3}));
   BOOST_TEST(result.id == 4);
   BOOST_TEST(biased == 8);
   BOOST_TEST(seen == (std::vector<token>{8, 9, 3}), boost::test_tools::per_element());
@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(a_model_that_gave_nan_is_reported_even_where_a_processor_hi
 
 BOOST_AUTO_TEST_CASE(a_mask_is_minus_infinity_for_all_other_tokens) {
   constexpr std::size_t size = 200;
-  for (const auto& how : kinds_of_sampling())
+  for (const auto& params : kinds_of_sampling())
     for (std::uint32_t i = 0; i < 50; ++i) {
       const auto logits = some_logits(size, i);
       std::vector<std::uint64_t> mask(4);
@@ -369,13 +369,13 @@ BOOST_AUTO_TEST_CASE(a_mask_is_minus_infinity_for_all_other_tokens) {
           mask[id / 64] |= std::uint64_t{1} << id % 64;
         else
           masked[id] = -infinity;
-      const sampler from(how, size);
+      const sampler source(params, size);
       const sampling_key key{3, 0, i, 0};
       token_history history = history_of({1, 2}, {3});
       sampling_scratch scratch;
       auto row = logits;
-      const auto found = from.sample(row, history, key, scratch, mask);
-      const auto expected = sample(from, masked, key, history);
+      const auto found = source.sample(row, history, key, scratch, mask);
+      const auto expected = sample(source, masked, key, history);
       BOOST_TEST((found.status == expected.status));
       BOOST_TEST(found.id == expected.id);
     }
@@ -386,11 +386,11 @@ BOOST_AUTO_TEST_CASE(the_only_token_of_a_mask_needs_a_finite_logit) {
   std::vector<float> logits(70, 50);
   token_history history;
   sampling_scratch scratch;
-  for (const auto& how : {sampling_params{}, sampling_params{.temperature = 1}}) {
+  for (const auto& params : {sampling_params{}, sampling_params{.temperature = 1}}) {
     const auto status_with = [&](float logit) {
       auto row = logits;
       row[66] = logit;
-      const auto result = sampler(how, 70).sample(row, history, {}, scratch, mask);
+      const auto result = sampler(params, 70).sample(row, history, {}, scratch, mask);
       if (result.status == sampling_status::ok) BOOST_TEST(result.id == 66);
       return result.status;
     };

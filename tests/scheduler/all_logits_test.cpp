@@ -23,8 +23,8 @@ sequence_id ask(served& s, int count, output wanted = output::all_logits) {
 /// A run of one token more.
 void ask_again(served& s, sequence_id id) { s.sched.start(id, {{1}, output::all_logits}); }
 
-int count_of(const step& made, sequence_id id) {
-  const auto* const row = row_of(made, id);
+int count_of(const step& plan, sequence_id id) {
+  const auto* const row = row_of(plan, id);
   return row ? row->count : 0;
 }
 
@@ -37,10 +37,10 @@ BOOST_AUTO_TEST_CASE(a_long_run_is_divided_over_steps_in_which_others_go_on) {
   const auto divided = ask(s, 10);
   const auto prompt = ask(s, 150, output::last_logits);
   for (const auto& [of_divided, of_prompt] : {std::pair(4, 59), std::pair(4, 59), std::pair(2, 32)}) {
-    const auto made = s.step();
-    BOOST_CHECK_EQUAL(count_of(made, decodes), 1);
-    BOOST_CHECK_EQUAL(count_of(made, divided), of_divided);
-    BOOST_CHECK_EQUAL(count_of(made, prompt), of_prompt);
+    const auto plan = s.step();
+    BOOST_CHECK_EQUAL(count_of(plan, decodes), 1);
+    BOOST_CHECK_EQUAL(count_of(plan, divided), of_divided);
+    BOOST_CHECK_EQUAL(count_of(plan, prompt), of_prompt);
   }
   BOOST_CHECK(s.sched.idle(divided));
   BOOST_CHECK_EQUAL(s.count(divided, event::kind::logits), 3);
@@ -50,8 +50,8 @@ BOOST_AUTO_TEST_CASE(what_one_run_leaves_another_one_has) {
   served s(limited(4));
   const auto first = ask(s, 10), second = ask(s, 9), third = ask(s, 3);
   std::vector<std::vector<int>> counts;
-  for (step made = s.step(); !made.rows.empty(); made = s.step())
-    counts.push_back({count_of(made, first), count_of(made, second), count_of(made, third)});
+  for (step plan = s.step(); !plan.rows.empty(); plan = s.step())
+    counts.push_back({count_of(plan, first), count_of(plan, second), count_of(plan, third)});
   const std::vector<std::vector<int>> expected{{4, 0, 0}, {4, 0, 0}, {2, 2, 0}, {0, 4, 0}, {0, 3, 1}, {0, 0, 2}};
   BOOST_CHECK(counts == expected);
 }
@@ -61,10 +61,10 @@ BOOST_AUTO_TEST_CASE(rows_for_other_outputs_do_not_count) {
   const auto last = ask(s, 10, output::last_logits);
   const auto samples = ask(s, 10, output::sample);
   const auto scored = s.sched.submit({}, {.tokens = counting(10), .scores_prompt = true});
-  const auto each = ask(s, 10);
-  const auto made = s.step();
-  for (const auto id : {last, samples, scored}) BOOST_CHECK_EQUAL(count_of(made, id), 10);
-  BOOST_CHECK_EQUAL(count_of(made, each), 2);
+  const auto id = ask(s, 10);
+  const auto plan = s.step();
+  for (const auto id : {last, samples, scored}) BOOST_CHECK_EQUAL(count_of(plan, id), 10);
+  BOOST_CHECK_EQUAL(count_of(plan, id), 2);
 }
 
 /// One of two is kept for prefill, of which nothing waits.
@@ -74,9 +74,9 @@ BOOST_AUTO_TEST_CASE(runs_of_single_tokens_count_and_take_turns) {
   for (int i = 0; i < 4; ++i) ids.push_back(ask(s, 1));
   const auto decodes = ask(s, 1, output::sample);
   for (int i = 0; i < 50; ++i) {
-    const auto made = s.step();
-    BOOST_CHECK_EQUAL(count_of(made, decodes), 1);
-    BOOST_CHECK_EQUAL(made.rows.size(), 3);
+    const auto plan = s.step();
+    BOOST_CHECK_EQUAL(count_of(plan, decodes), 1);
+    BOOST_CHECK_EQUAL(plan.rows.size(), 3);
     for (const auto id : ids)
       if (s.sched.idle(id)) ask_again(s, id);
   }
@@ -103,12 +103,12 @@ BOOST_DATA_TEST_CASE(a_long_run_comes_through_although_single_tokens_want_every_
 BOOST_AUTO_TEST_CASE(a_sequence_that_waits_keeps_its_slot_and_begins_later) {
   served s(limited(4));
   const auto first = ask(s, 4), second = ask(s, 4);
-  auto made = s.step();
-  BOOST_CHECK(!row_of(made, second));
+  auto plan = s.step();
+  BOOST_CHECK(!row_of(plan, second));
   BOOST_CHECK(s.sched.scheduled(second));
   BOOST_CHECK(s.sched.phase_of(second) == phase::prefilling);
-  made = s.step();
-  BOOST_CHECK_EQUAL(count_of(made, second), 4);
+  plan = s.step();
+  BOOST_CHECK_EQUAL(count_of(plan, second), 4);
   BOOST_CHECK(s.sched.idle(first) && s.sched.idle(second));
   BOOST_CHECK_EQUAL(s.sched.preempted(), 0);
 }
@@ -120,12 +120,12 @@ BOOST_AUTO_TEST_CASE(a_slot_is_not_cut_for_a_sequence_that_waits) {
   s.sched.truncate(cut, 8);
   const auto first = ask(s, 4);
   s.sched.start(cut, {counting(3), output::all_logits});
-  auto made = s.step();
-  BOOST_CHECK_EQUAL(count_of(made, first), 4);
-  BOOST_CHECK(!row_of(made, cut) && made.truncations.empty());
-  made = s.step();
-  BOOST_CHECK_EQUAL(count_of(made, cut), 3);
-  BOOST_CHECK_EQUAL(made.truncations.size(), 1);
+  auto plan = s.step();
+  BOOST_CHECK_EQUAL(count_of(plan, first), 4);
+  BOOST_CHECK(!row_of(plan, cut) && plan.truncations.empty());
+  plan = s.step();
+  BOOST_CHECK_EQUAL(count_of(plan, cut), 3);
+  BOOST_CHECK_EQUAL(plan.truncations.size(), 1);
 }
 
 /// Another one that shares its prefix does not wait for what runs nothing.
@@ -136,9 +136,9 @@ BOOST_AUTO_TEST_CASE(no_sequence_follows_one_that_waits) {
   ask(s, 4);
   const auto waits = s.sched.submit({}, {counting(100, 50), output::all_logits});
   const auto alike = s.sched.submit({}, {counting(100, 50), output::last_logits});
-  const auto made = s.step();
-  BOOST_CHECK(!row_of(made, waits));
-  BOOST_CHECK_EQUAL(count_of(made, alike), 100);
+  const auto plan = s.step();
+  BOOST_CHECK(!row_of(plan, waits));
+  BOOST_CHECK_EQUAL(count_of(plan, alike), 100);
 }
 
 BOOST_AUTO_TEST_CASE(two_steps_in_flight_have_the_limit_each) {

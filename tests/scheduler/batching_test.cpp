@@ -104,8 +104,8 @@ BOOST_DATA_TEST_CASE(a_prompt_comes_through_although_streams_fill_every_plan,
   for (int i = 0; i < 7; ++i) streams.push_back(stream(s, {i}));
   for (int i = 0; i < 20; ++i) s.step();
   const auto prompt = stream(s, counting(10));
-  std::vector<std::size_t> before;
-  for (const auto id : streams) before.push_back(s.sampled(id).size());
+  std::vector<std::size_t> counts;
+  for (const auto id : streams) counts.push_back(s.sampled(id).size());
   int steps = 0;
   while (s.sampled(prompt).empty() && steps < 1000) {
     s.step();
@@ -114,7 +114,7 @@ BOOST_DATA_TEST_CASE(a_prompt_comes_through_although_streams_fill_every_plan,
   const int streams_ahead = 8;  // the last token takes its turn among the streams
   BOOST_CHECK_LE(steps, (max_batched_tokens == 1 ? 18 : 9) + streams_ahead);
   if (max_batched_tokens > 1)
-    for (std::size_t i = 0; i < streams.size(); ++i) BOOST_CHECK_GT(s.sampled(streams[i]).size(), before[i]);
+    for (std::size_t i = 0; i < streams.size(); ++i) BOOST_CHECK_GT(s.sampled(streams[i]).size(), counts[i]);
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_of_one_token_serves_prompts_and_streams_by_turns) {

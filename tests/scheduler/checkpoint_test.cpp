@@ -42,9 +42,9 @@ class reader {
     const sequence_options options{.max_new_tokens = 2, .release_at_end = true};
     const auto id = served_.sched.submit(options, {.tokens = prompt, .wanted = output::sample, .credits = 2});
     std::optional<int> found;
-    for (auto made = served_.step(); !made.empty(); made = served_.step()) {
-      count(made);
-      const auto* const row = row_of(made, id);
+    for (auto plan = served_.step(); !plan.empty(); plan = served_.step()) {
+      count(plan);
+      const auto* const row = row_of(plan, id);
       if (row && row->prefix_hit_tokens) found = row->prefix_hit_tokens;
       served_.sched.verify();
     }
@@ -58,9 +58,9 @@ class reader {
   void fail(std::function<bool(const checkpoint&)> which) { served_.refuses = std::move(which); }
 
  private:
-  void count(const step& made) {
-    taken_ += static_cast<int>(std::ranges::count(made.checkpoints, false, &checkpoint::failed));
-    dropped_ += static_cast<int>(made.dropped_checkpoints.size());
+  void count(const step& plan) {
+    taken_ += static_cast<int>(std::ranges::count(plan.checkpoints, false, &checkpoint::failed));
+    dropped_ += static_cast<int>(plan.dropped_checkpoints.size());
     BOOST_TEST(kept() <= within_.checkpoint_bytes);
   }
 
@@ -74,26 +74,26 @@ class reader {
 BOOST_AUTO_TEST_SUITE(checkpoints)
 
 BOOST_AUTO_TEST_CASE(one_that_could_not_be_taken_is_not_found_and_takes_no_bytes) {
-  reader one(with_checkpoints(1000));
-  one.fail([](const checkpoint& each) { return each.length > 400 && each.length % 48 != 0; });
-  BOOST_TEST(one.read(counting(text_tokens)) == 0);
-  BOOST_TEST(one.read(parting(300, 1)) >= 288);
-  BOOST_TEST(one.read(parting(700, 2)) % 48 == 0);
+  reader subject(with_checkpoints(1000));
+  subject.fail([](const checkpoint& checkpoint) { return checkpoint.length > 400 && checkpoint.length % 48 != 0; });
+  BOOST_TEST(subject.read(counting(text_tokens)) == 0);
+  BOOST_TEST(subject.read(parting(300, 1)) >= 288);
+  BOOST_TEST(subject.read(parting(700, 2)) % 48 == 0);
 }
 
 BOOST_AUTO_TEST_CASE(where_none_could_be_taken_none_is_found) {
-  reader one(with_checkpoints(1000));
-  one.fail([](const checkpoint&) { return true; });
-  BOOST_TEST(one.read(counting(text_tokens)) == 0);
-  BOOST_TEST(one.taken() == 0);
-  BOOST_TEST(one.read(parting(700, 1)) == 0);
+  reader subject(with_checkpoints(1000));
+  subject.fail([](const checkpoint&) { return true; });
+  BOOST_TEST(subject.read(counting(text_tokens)) == 0);
+  BOOST_TEST(subject.taken() == 0);
+  BOOST_TEST(subject.read(parting(700, 1)) == 0);
 }
 
 BOOST_DATA_TEST_CASE(a_prompt_that_parts_within_a_text_finds_all_but_a_twentieth_or_an_interval,
                      boost::unit_test::data::make({17, 60, 83, 200, 333, 801, 999}), length) {
-  reader one(with_checkpoints(1000));
-  BOOST_TEST(one.read(counting(text_tokens)) == 0);
-  const int found = one.read(parting(length, 1));
+  reader subject(with_checkpoints(1000));
+  BOOST_TEST(subject.read(counting(text_tokens)) == 0);
+  const int found = subject.read(parting(length, 1));
   BOOST_TEST(found <= length);
   BOOST_TEST(length - found < std::max(length / 20 + 1, interval));
 }
@@ -113,35 +113,35 @@ BOOST_AUTO_TEST_CASE(none_is_taken_where_it_is_of_no_use) {
   auto unshared = with_checkpoints(1000);
   unshared.prefix_caching = false;
   for (const auto& within : {without_budget, anywhere, too_large, unshared}) {
-    reader one(within);
-    one.read(counting(text_tokens));
-    BOOST_TEST(one.taken() == 0);
+    reader subject(within);
+    subject.read(counting(text_tokens));
+    BOOST_TEST(subject.taken() == 0);
   }
 }
 
 BOOST_AUTO_TEST_CASE(what_others_have_is_not_taken_again) {
-  reader one(with_checkpoints(1000));
-  one.read(counting(text_tokens));
-  const int taken = one.taken();
-  one.read(parting(text_tokens - 1, 1));
-  BOOST_TEST(one.taken() <= taken + own_tokens / interval + 1);
+  reader subject(with_checkpoints(1000));
+  subject.read(counting(text_tokens));
+  const int taken = subject.taken();
+  subject.read(parting(text_tokens - 1, 1));
+  BOOST_TEST(subject.taken() <= taken + own_tokens / interval + 1);
 }
 
 BOOST_AUTO_TEST_CASE(they_take_no_slots) {
   auto within = with_checkpoints(1000);
   within.slots = 1;
   within.spare_slots = 2;
-  reader one(within);
-  one.read(counting(text_tokens));
-  BOOST_TEST(one.sched().free_slots() == 1);
-  BOOST_TEST(one.read(parting(500, 1)) >= 475);
-  BOOST_TEST(one.read(parting(500, 2)) >= 475);
+  reader subject(within);
+  subject.read(counting(text_tokens));
+  BOOST_TEST(subject.sched().free_slots() == 1);
+  BOOST_TEST(subject.read(parting(500, 1)) >= 475);
+  BOOST_TEST(subject.read(parting(500, 2)) >= 475);
 }
 
 BOOST_AUTO_TEST_CASE(a_small_budget_is_spread_over_a_prompt) {
-  reader one(with_checkpoints(6));
-  one.read(counting(text_tokens));
-  BOOST_TEST(one.kept() == 6);
+  reader subject(with_checkpoints(6));
+  subject.read(counting(text_tokens));
+  BOOST_TEST(subject.kept() == 6);
   for (const int length : {200, 400, 950}) {
     reader other(with_checkpoints(6));
     other.read(counting(text_tokens));
@@ -150,13 +150,13 @@ BOOST_AUTO_TEST_CASE(a_small_budget_is_spread_over_a_prompt) {
 }
 
 BOOST_AUTO_TEST_CASE(those_of_the_prompt_that_was_used_longest_ago_go_first) {
-  reader one(with_checkpoints(75));  // room for two of the prompts
-  one.read(counting(300));
-  one.read(counting(300, 100'000));
-  BOOST_TEST(one.read(parting(150, 1)) >= 142);
-  one.read(counting(300, 200'000));
-  BOOST_TEST(one.read(parting(250, 2)) >= 237);
-  BOOST_TEST(one.read(joined(counting(250, 100'000), counting(own_tokens, 300'000))) < 237);
+  reader subject(with_checkpoints(75));  // room for two of the prompts
+  subject.read(counting(300));
+  subject.read(counting(300, 100'000));
+  BOOST_TEST(subject.read(parting(150, 1)) >= 142);
+  subject.read(counting(300, 200'000));
+  BOOST_TEST(subject.read(parting(250, 2)) >= 237);
+  BOOST_TEST(subject.read(joined(counting(250, 100'000), counting(own_tokens, 300'000))) < 237);
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_that_is_cut_goes_on_from_one) {
@@ -164,9 +164,9 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_is_cut_goes_on_from_one) {
   const auto id = prefilled(s, 400);
   s.sched.truncate(id, 200);
   s.sched.start(id, {counting(8, 700), output::last_logits});
-  const auto made = s.step();
-  BOOST_REQUIRE(row_of(made, id));
-  BOOST_TEST(row_of(made, id)->count == 8);
+  const auto plan = s.step();
+  BOOST_REQUIRE(row_of(plan, id));
+  BOOST_TEST(row_of(plan, id)->count == 8);
   check_continues(s, id, joined(counting(200), counting(8, 700)));
 }
 

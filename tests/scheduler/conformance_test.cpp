@@ -17,7 +17,7 @@ struct request {
 };
 
 struct received {
-  event::kind what;
+  event::kind type;
   token sampled;
   bool last;
   finish reason;
@@ -48,18 +48,18 @@ std::vector<request> requests(unsigned seed) {
 /// The events of each request, in order.
 template <class Scheduler>
 std::vector<std::vector<received>> serve(
-    const limits& within, const std::vector<request>& all,
+    const limits& within, const std::vector<request>& work,
     const std::function<void(const step&)>& look = [](auto&) {}) {
   Scheduler sched(within);
   toy::runner runner(within, toy::model{});
   std::map<sequence_id, std::vector<received>> by_id;
-  for (const auto& each : all) by_id[sched.submit(each.options, each.work)];
+  for (const auto& each : work) by_id[sched.submit(each.options, each.work)];
   for (auto step = sched.next(); !step.rows.empty(); step = sched.next()) {
     runner.run(step);
     look(step);
     for (const auto& each : sched.absorb(step)) {
-      const bool sampled = each.what == event::kind::token;
-      by_id[each.sequence].push_back({each.what,
+      const bool sampled = each.type == event::kind::token;
+      by_id[each.sequence].push_back({each.type,
                                       sampled ? step.sampled_of(step.rows[static_cast<std::size_t>(each.row)]) : -1,
                                       each.last, each.reason});
     }
@@ -70,16 +70,16 @@ std::vector<std::vector<received>> serve(
 }
 
 /// The model itself, with no scheduler and no chunks.
-std::vector<received> solo(const request& each, int max_sequence_length) {
+std::vector<received> solo(const request& request, int max_sequence_length) {
   std::vector<received> result;
-  if (each.work.wanted != output::sample) return {{event::kind::logits, -1, true, finish::length}};
-  const auto encoder_input = each.options.encoder_input ? *each.options.encoder_input : std::vector<token>();
-  auto held = each.work.tokens;
-  for (int sampled = 0; sampled < each.options.max_new_tokens && static_cast<int>(held.size()) < max_sequence_length;
+  if (request.work.wanted != output::sample) return {{event::kind::logits, -1, true, finish::length}};
+  const auto encoder_input = request.options.encoder_input ? *request.options.encoder_input : std::vector<token>();
+  auto held = request.work.tokens;
+  for (int sampled = 0; sampled < request.options.max_new_tokens && static_cast<int>(held.size()) < max_sequence_length;
        ++sampled) {
     held.push_back(toy::model{}.next(held, encoder_input));
     result.push_back({event::kind::token, held.back(), false, finish::length});
-    if (held.back() != each.options.end_tokens.front()) continue;
+    if (held.back() != request.options.end_tokens.front()) continue;
     result.push_back({event::kind::finished, -1, false, finish::end_token});
     return result;
   }
@@ -95,14 +95,14 @@ limits few_slots() {
   return within;
 }
 
-void check_events(const limits& within, const std::vector<request>& all, std::vector<std::vector<received>> got) {
-  for (std::size_t i = 0; i < all.size(); ++i) {
+void check_events(const limits& within, const std::vector<request>& work, std::vector<std::vector<received>> got) {
+  for (std::size_t i = 0; i < work.size(); ++i) {
     auto& events = got[i];
-    if (all[i].work.wanted == output::all_logits) {
+    if (work[i].work.wanted == output::all_logits) {
       BOOST_REQUIRE(!events.empty());
       events.erase(events.begin(), events.end() - 1);
     }
-    BOOST_REQUIRE_MESSAGE(events == solo(all[i], within.max_sequence_length), "request " << i);
+    BOOST_REQUIRE_MESSAGE(events == solo(work[i], within.max_sequence_length), "request " << i);
   }
 }
 
@@ -113,8 +113,8 @@ using schedulers = boost::mpl::list<scheduler, naive_scheduler>;
 BOOST_AUTO_TEST_CASE_TEMPLATE(every_request_gets_what_it_would_alone, Scheduler, schedulers) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     BOOST_TEST_CONTEXT("seed " << seed) {
-      const auto all = requests(seed);
-      check_events(few_slots(), all, serve<Scheduler>(few_slots(), all));
+      const auto work = requests(seed);
+      check_events(few_slots(), work, serve<Scheduler>(few_slots(), work));
     }
   }
 }
@@ -125,21 +125,21 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(each_token_has_its_logits_once_however_few_a_step_
     within.max_all_logits_tokens = most;
     for (unsigned seed = 0; seed < 10; ++seed) {
       BOOST_TEST_CONTEXT("at most " << most << ", seed " << seed) {
-        const auto all = requests(seed);
+        const auto work = requests(seed);
         std::map<sequence_id, std::size_t> outputs;
-        const auto look = [&](const step& made) {
+        const auto look = [&](const step& plan) {
           int together = 0;
-          for (const auto& each : made.rows) {
+          for (const auto& each : plan.rows) {
             if (each.wanted != output::all_logits) continue;
             outputs[each.sequence] += static_cast<std::size_t>(each.outputs());
             together += each.outputs();
           }
           BOOST_REQUIRE_LE(together, most);
         };
-        check_events(within, all, serve<Scheduler>(within, all, look));
-        for (std::size_t i = 0; i < all.size(); ++i)
-          if (all[i].work.wanted == output::all_logits)
-            BOOST_REQUIRE_EQUAL(outputs[sequence_id{i + 1}], all[i].work.tokens.size());
+        check_events(within, work, serve<Scheduler>(within, work, look));
+        for (std::size_t i = 0; i < work.size(); ++i)
+          if (work[i].work.wanted == output::all_logits)
+            BOOST_REQUIRE_EQUAL(outputs[sequence_id{i + 1}], work[i].work.tokens.size());
       }
     }
   }

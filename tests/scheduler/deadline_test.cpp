@@ -13,7 +13,7 @@ constexpr auto never = time::max();
 /// Tenants take turns, and the runs of each are served by deadline.
 class shared_deadlines final : public scheduling_policy {
  public:
-  bool before(const candidate& a, const candidate& b) const noexcept override { return a.deadline < b.deadline; }
+  bool precedes(const candidate& a, const candidate& b) const noexcept override { return a.deadline < b.deadline; }
   bool refuses_late() const noexcept override { return true; }
   fairness_counters* divides() noexcept override { return tenants_->divides(); }
 
@@ -26,7 +26,7 @@ class counted_deadlines final : public scheduling_policy {
  public:
   explicit counted_deadlines(int& asked) : asked_(asked) {}
 
-  bool before(const candidate& a, const candidate& b) const noexcept override {
+  bool precedes(const candidate& a, const candidate& b) const noexcept override {
     ++asked_;
     return a.deadline < b.deadline;
   }
@@ -56,11 +56,11 @@ struct hurried : served {
 
   /// Why it is refused.
   std::optional<deadline_unreachable> refusal(int tokens, time deadline) {
-    const int before = sched.live();
+    const int live = sched.live();
     try {
       submit(tokens, deadline);
     } catch (const deadline_unreachable& refused) {
-      BOOST_CHECK_EQUAL(sched.live(), before);
+      BOOST_CHECK_EQUAL(sched.live(), live);
       return refused;
     }
     return std::nullopt;
@@ -235,9 +235,9 @@ BOOST_AUTO_TEST_CASE(a_refused_start_runs_no_token_again) {
   BOOST_CHECK_THROW(s.sched.start(idle, {{}, output::sample, 60, 60}), deadline_unreachable);
   s.sched.cancel(ahead);
   s.sched.start(idle, {{77}, output::last_logits});
-  const auto made = s.step();
-  BOOST_REQUIRE(row_of(made, idle));
-  BOOST_CHECK_EQUAL(row_of(made, idle)->count, 1);
+  const auto plan = s.step();
+  BOOST_REQUIRE(row_of(plan, idle));
+  BOOST_CHECK_EQUAL(row_of(plan, idle)->count, 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_refusal_says_what_it_goes_by) {

@@ -29,7 +29,7 @@ nanoseconds whole(double time) { return nanoseconds(static_cast<std::int64_t>(ti
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(nothing_is_known_before_the_first_step) {
-  const auto costs = draft_costs().of(4);
+  const auto costs = draft_costs().predict(4);
   BOOST_TEST(costs.row == 0);
   BOOST_TEST(costs.draft == 0);
 }
@@ -37,12 +37,12 @@ BOOST_AUTO_TEST_CASE(nothing_is_known_before_the_first_step) {
 BOOST_AUTO_TEST_CASE(drafts_are_free_until_they_are_measured_and_rows_are_measured_first) {
   draft_costs costs;
   costs.took(4, 8, whole(5000));
-  BOOST_TEST(std::isinf(costs.of(4).draft));
+  BOOST_TEST(std::isinf(costs.predict(4).draft));
   costs.took(4, 0, whole(4000));
-  BOOST_TEST(costs.of(4).draft == 0);
+  BOOST_TEST(costs.predict(4).draft == 0);
   costs.took(4, 8, whole(4800));
-  BOOST_TEST(costs.of(4).draft > 50);
-  BOOST_TEST(costs.of(64).draft == 0);  // another number of rows
+  BOOST_TEST(costs.predict(4).draft > 50);
+  BOOST_TEST(costs.predict(64).draft == 0);  // another number of rows
 }
 
 BOOST_AUTO_TEST_CASE(what_was_not_measured_lately_is_measured_again) {
@@ -50,22 +50,22 @@ BOOST_AUTO_TEST_CASE(what_was_not_measured_lately_is_measured_again) {
   costs.took(2, 0, whole(1000));
   costs.took(2, 8, whole(1800));
   for (int i = 0; i < 600; ++i) costs.took(2, 0, whole(1000));
-  BOOST_TEST(costs.of(2).draft == 0);
+  BOOST_TEST(costs.predict(2).draft == 0);
   for (int i = 0; i < 600; ++i) costs.took(2, 8, whole(1800));
-  BOOST_TEST(std::isinf(costs.of(2).draft));
+  BOOST_TEST(std::isinf(costs.predict(2).draft));
 }
 
 BOOST_AUTO_TEST_CASE(a_machine_that_becomes_slower_is_followed) {
-  const machine before{2000, 500, 200}, after{6000, 1500, 600};
+  const machine fast{2000, 500, 200}, after{6000, 1500, 600};
   draft_costs costs;
   std::mt19937 random(3);
-  for (const auto* now : {&before, &after})
+  for (const auto* now : {&fast, &after})
     for (int i = 0; i < 400; ++i) {
       const auto drafts = static_cast<std::int64_t>(random() % 9);
       costs.took(4, drafts, whole(now->time(4, drafts)));
     }
-  BOOST_TEST(costs.of(4).row == after.time(4, 0) / 4, boost::test_tools::tolerance(0.1));
-  BOOST_TEST(costs.of(4).draft == after.draft, boost::test_tools::tolerance(0.15));
+  BOOST_TEST(costs.predict(4).row == after.time(4, 0) / 4, boost::test_tools::tolerance(0.1));
+  BOOST_TEST(costs.predict(4).draft == after.draft, boost::test_tools::tolerance(0.15));
 }
 
 BOOST_DATA_TEST_CASE(steps_that_are_held_up_change_little, boost::unit_test::data::make({1, 4, 8, 32}), rows) {
@@ -80,7 +80,7 @@ BOOST_DATA_TEST_CASE(steps_that_are_held_up_change_little, boost::unit_test::dat
     const double held_up = random() % 50 == 0 ? 6 : 1;
     costs.took(rows, drafts, whole(held_up * noise(random) * truth.time(rows, drafts)));
     if (i < 500) continue;
-    sum += costs.of(rows).draft;
+    sum += costs.predict(rows).draft;
     ++estimates;
   }
   // A share of 0.02 of the steps takes 6 times as long.

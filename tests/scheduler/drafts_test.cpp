@@ -31,8 +31,8 @@ std::vector<token> right(served& s, sequence_id id, int count) {
   return alone({held.begin(), held.end()}, count);
 }
 
-std::vector<token> wrong(std::vector<token> drafts, std::size_t from) {
-  for (auto i = from; i < drafts.size(); ++i) drafts[i] = (drafts[i] + 1) % toy::model{}.vocabulary;
+std::vector<token> wrong(std::vector<token> drafts, std::size_t first) {
+  for (auto i = first; i < drafts.size(); ++i) drafts[i] = (drafts[i] + 1) % toy::model{}.vocabulary;
   return drafts;
 }
 
@@ -43,11 +43,11 @@ BOOST_AUTO_TEST_CASE(those_that_are_sampled_are_accepted_and_one_more_token_come
     served s(drafting());
     const auto id = sampling(s, 6, 100);
     s.sched.propose(id, wrong(right(s, id, 5), accepted));
-    const auto made = s.step();
-    BOOST_TEST(row_of(made, id)->count == 6);
-    BOOST_TEST(row_of(made, id)->drafts == 5);
-    BOOST_TEST(row_of(made, id)->outputs() == 6);
-    BOOST_TEST(!row_of(made, id)->prefill);
+    const auto plan = s.step();
+    BOOST_TEST(row_of(plan, id)->count == 6);
+    BOOST_TEST(row_of(plan, id)->drafts == 5);
+    BOOST_TEST(row_of(plan, id)->outputs() == 6);
+    BOOST_TEST(!row_of(plan, id)->prefill);
     BOOST_TEST(s.sampled(id).size() == 2 + accepted);
     for (int i = 0; i < 4; ++i) s.step();
     BOOST_TEST(s.sampled(id) == alone(counting(6), static_cast<int>(6 + accepted)), boost::test_tools::per_element());
@@ -114,11 +114,11 @@ BOOST_AUTO_TEST_CASE(a_step_has_no_more_of_them_than_its_limit) {
   std::vector<sequence_id> ids;
   for (int i = 0; i < 3; ++i) ids.push_back(sampling(s, 6, 100));
   for (const auto id : ids) s.sched.propose(id, right(s, id, 5));
-  const auto made = s.step();
+  const auto plan = s.step();
   int sum = 0;
-  for (const auto& row : made.rows) sum += row.drafts;
+  for (const auto& row : plan.rows) sum += row.drafts;
   BOOST_TEST(sum == 7);
-  BOOST_TEST(made.sampled.size() == 3u + 7u);
+  BOOST_TEST(plan.sampled.size() == 3u + 7u);
 }
 
 BOOST_AUTO_TEST_CASE(a_run_takes_no_more_tokens_than_it_has_credits) {
@@ -167,8 +167,8 @@ BOOST_AUTO_TEST_CASE(a_sequence_holds_no_more_than_it_may) {
   served s(drafting());
   const auto id = sampling(s, 6, 100, {.max_new_tokens = 4, .release_at_end = true});
   s.sched.propose(id, right(s, id, 9));
-  const auto made = s.step();
-  BOOST_TEST(row_of(made, id)->drafts == 2);
+  const auto plan = s.step();
+  BOOST_TEST(row_of(plan, id)->drafts == 2);
   BOOST_TEST(s.sampled(id).size() == 4u);
   BOOST_TEST((s.events.back().reason == finish::length));
 }
@@ -247,9 +247,9 @@ BOOST_AUTO_TEST_CASE(none_takes_the_place_of_another_row) {
   std::vector<sequence_id> ids;
   for (int i = 0; i < 3; ++i) ids.push_back(sampling(s, 3, 100));
   for (const auto id : ids) s.sched.propose(id, right(s, id, 5));
-  const auto made = s.step();
-  BOOST_TEST(made.rows.size() == 3u);
-  BOOST_TEST(tokens_in(made) == 5);  // and one is kept for prompts
+  const auto plan = s.step();
+  BOOST_TEST(plan.rows.size() == 3u);
+  BOOST_TEST(tokens_in(plan) == 5);  // and one is kept for prompts
 }
 
 BOOST_AUTO_TEST_CASE(no_memory_is_reserved_for_them) {
@@ -265,12 +265,12 @@ BOOST_AUTO_TEST_CASE(a_token_that_cannot_be_sampled_after_a_draft_is_tried_again
   served s(drafting());
   const auto id = sampling(s, 6, 100);
   s.sched.propose(id, right(s, id, 3));
-  auto made = s.sched.next(s.now);
-  s.runner.run(made);
-  made.sampled_of(made.rows.front(), 2) = -1;
-  s.sched.absorb(made);
+  auto plan = s.sched.next(s.now);
+  s.runner.run(plan);
+  plan.sampled_of(plan.rows.front(), 2) = -1;
+  s.sched.absorb(plan);
   s.sched.verify();
-  BOOST_TEST(made.events.size() == 2u);
+  BOOST_TEST(plan.events.size() == 2u);
   s.fails = [](const row&) { return true; };
   const auto again = s.step();
   BOOST_TEST(again.truncations.at(0).length == 6 + 2);
@@ -348,24 +348,24 @@ BOOST_AUTO_TEST_CASE(a_negative_limit_is_refused) { BOOST_CHECK_THROW(scheduler(
 namespace {
 
 draft_acceptance seen(int right, int wrong) {
-  draft_acceptance made;
-  for (int i = 0; i < wrong; ++i) made.saw(1, 0);
-  for (int i = 0; i < right; ++i) made.saw(2, 2);
-  return made;
+  draft_acceptance acceptance;
+  for (int i = 0; i < wrong; ++i) acceptance.saw(1, 0);
+  for (int i = 0; i < right; ++i) acceptance.saw(2, 2);
+  return acceptance;
 }
 
 std::vector<double> likelihoods(const std::vector<draft_acceptance>& rows, std::int64_t most) {
-  std::vector<double> all;
+  std::vector<double> result;
   for (const auto& each : rows)
-    for (std::int64_t i = 0; i < most; ++i) all.push_back(each.likelihood(i));
-  return all;
+    for (std::int64_t i = 0; i < most; ++i) result.push_back(each.likelihood(i));
+  return result;
 }
 
 /// How many draft tokens the rows of a step have.
 std::vector<std::int64_t> chosen(const std::vector<draft_acceptance>& rows, std::int64_t most,
                                  const draft_costs::estimate& costs, std::int64_t forced = 0) {
-  auto all = likelihoods(rows, most);
-  const auto least = least_worthwhile(all, {.rows = std::ssize(rows), .drafts = forced}, costs);
+  auto probabilities = likelihoods(rows, most);
+  const auto least = least_worthwhile(probabilities, {.rows = std::ssize(rows), .drafts = forced}, costs);
   std::vector<std::int64_t> counts;
   for (const auto& each : rows) counts.push_back(each.count(most, least));
   return counts;
@@ -388,20 +388,20 @@ double rate(const std::vector<draft_acceptance>& rows, const std::vector<std::in
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_draft_is_as_likely_as_those_before_it_were_right) {
-  draft_acceptance one;
-  for (int i = 0; i < 200; ++i) one.saw(4, 2);
-  BOOST_TEST(one.likelihood(0) > 0.99);
-  BOOST_TEST(one.likelihood(1) / one.likelihood(0) < 0.6);
-  for (int i = 0; i < 200; ++i) one.saw(4, 0);
-  BOOST_TEST(one.likelihood(0) < 0.01);
-  one = {};
-  for (int i = 0; i < 200; ++i) one.saw(3, 3);
-  BOOST_TEST(one.likelihood(7) > 0.99);
+  draft_acceptance acceptance;
+  for (int i = 0; i < 200; ++i) acceptance.saw(4, 2);
+  BOOST_TEST(acceptance.likelihood(0) > 0.99);
+  BOOST_TEST(acceptance.likelihood(1) / acceptance.likelihood(0) < 0.6);
+  for (int i = 0; i < 200; ++i) acceptance.saw(4, 0);
+  BOOST_TEST(acceptance.likelihood(0) < 0.01);
+  acceptance = {};
+  for (int i = 0; i < 200; ++i) acceptance.saw(3, 3);
+  BOOST_TEST(acceptance.likelihood(7) > 0.99);
 }
 
 BOOST_AUTO_TEST_CASE(drafts_that_cost_no_time_are_all_worth_it) {
   BOOST_TEST(chosen_for(seen(40, 0), 1, {100, 0}) == 8);
-  BOOST_TEST(chosen_for({}, 1, draft_costs().of(1)) == 8);  // nothing is known of times
+  BOOST_TEST(chosen_for({}, 1, draft_costs().predict(1)) == 8);  // nothing is known of times
 }
 
 BOOST_AUTO_TEST_CASE(drafts_that_are_wrong_are_worth_no_time) {
@@ -461,7 +461,7 @@ BOOST_AUTO_TEST_CASE(a_sequence_gets_drafts_again_once_those_it_did_not_run_woul
 
 BOOST_AUTO_TEST_CASE(rows_that_come_before_it_are_rows_of_its_step) {
   served s(drafting());
-  s.takes = [](const step& made) { return time(1000 * tokens_in(made)); };
+  s.takes = [](const step& plan) { return time(1000 * tokens_in(plan)); };
   std::vector<sequence_id> ids;
   for (int i = 0; i < 8; ++i) ids.push_back(sampling(s, 6, 1000, {.max_new_tokens = 100}));
   for (const auto id : ids) s.sched.run_ahead(id, false);
@@ -476,11 +476,11 @@ BOOST_AUTO_TEST_CASE(rows_that_come_before_it_are_rows_of_its_step) {
 BOOST_AUTO_TEST_CASE(times_of_prompts_say_nothing_of_drafts) {
   for (const bool drafts_are_cheap : {true, false}) {
     served s(drafting());
-    s.takes = [&](const step& made) {
+    s.takes = [&](const step& plan) {
       int drafts = 0;
-      for (const auto& row : made.rows) drafts += row.drafts;
-      const int rows = static_cast<int>(made.rows.size());
-      const int of_prompts = tokens_in(made) - rows - drafts;
+      for (const auto& row : plan.rows) drafts += row.drafts;
+      const int rows = static_cast<int>(plan.rows.size());
+      const int of_prompts = tokens_in(plan) - rows - drafts;
       return time(1000 * rows + (drafts_are_cheap ? 100 : 1000) * drafts +
                   (drafts_are_cheap ? 1000 : 100) * of_prompts);
     };

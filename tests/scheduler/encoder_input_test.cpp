@@ -8,9 +8,9 @@ namespace {
 
 encoder_tokens encoder_input(int count) { return std::make_shared<const std::vector<token>>(counting(count, 30)); }
 
-sequence_options beside(encoder_tokens what) {
+sequence_options beside(encoder_tokens input) {
   sequence_options options;
-  options.encoder_input = std::move(what);
+  options.encoder_input = std::move(input);
   return options;
 }
 

@@ -29,7 +29,7 @@ sequence_id submit(served& s, std::uint64_t tenant, int prompt, int samples = 1)
 /// Keeps runs of every tenant waiting, and counts what is run of each.
 class backlog {
  public:
-  backlog(served& s, const weights& of, unsigned seed) : s_(s), weights_(of), random_(seed) {}
+  backlog(served& s, const weights& tenants, unsigned seed) : s_(s), weights_(tenants), random_(seed) {}
 
   void step() {
     for (const auto& [tenant, weight] : weights_)
@@ -66,17 +66,17 @@ class backlog {
 };
 
 /// How far two tenants may be apart, by the header.
-double bound(const backlog& work, const weights& of, int slots, std::uint64_t a, std::uint64_t b) {
-  return 2 * slots * (work.longest(a) / of.at(a) + work.longest(b) / of.at(b));
+double bound(const backlog& work, const weights& tenants, int slots, std::uint64_t a, std::uint64_t b) {
+  return 2 * slots * (work.longest(a) / tenants.at(a) + work.longest(b) / tenants.at(b));
 }
 
 }  // namespace
 
 BOOST_DATA_TEST_CASE(tenants_that_always_have_work_get_tokens_by_weight, boost::unit_test::data::xrange(12u), seed) {
-  const weights of{{1, 1}, {2, 1 + seed % 4}, {7, 0.5}};
+  const weights tenants{{1, 1}, {2, 1 + seed % 4}, {7, 0.5}};
   const int slots = 1 + static_cast<int>(seed % 5);
-  served s(with_slots(slots, 5 + static_cast<int>(seed)), fair_share(of));
-  backlog work(s, of, seed);
+  served s(with_slots(slots, 5 + static_cast<int>(seed)), fair_share(tenants));
+  backlog work(s, tenants, seed);
   std::map<std::uint64_t, std::pair<double, double>> apart;  // of 1 and each other: least and most
   for (int i = 0; i < 1500; ++i) {
     work.step();
@@ -88,7 +88,7 @@ BOOST_DATA_TEST_CASE(tenants_that_always_have_work_get_tokens_by_weight, boost::
     }
   }
   for (const auto& [other, range] : apart) {
-    BOOST_CHECK_LE(range.second - range.first, bound(work, of, slots, 1, other));
+    BOOST_CHECK_LE(range.second - range.first, bound(work, tenants, slots, 1, other));
     BOOST_CHECK_CLOSE(work.share(1), work.share(other), 30);
   }
 }
@@ -150,13 +150,13 @@ BOOST_AUTO_TEST_CASE(slots_that_are_free_at_once_are_given_in_turns) {
   const auto rows = s.step().rows;
   BOOST_CHECK_EQUAL(rows.size(), 8);
   BOOST_CHECK_EQUAL(
-      std::ranges::count_if(rows, [](const row& each) { return static_cast<std::uint64_t>(each.sequence) <= 8; }), 6);
+      std::ranges::count_if(rows, [](const row& row) { return static_cast<std::uint64_t>(row.sequence) <= 8; }), 6);
 }
 
 /// Slots of each tenant in a step in which all slots have a row.
-std::map<std::uint64_t, int> slots_in(const step& made, const std::map<sequence_id, std::uint64_t>& tenants) {
+std::map<std::uint64_t, int> slots_in(const step& plan, const std::map<sequence_id, std::uint64_t>& tenants) {
   std::map<std::uint64_t, int> slots;
-  for (const auto& row : made.rows) ++slots[tenants.at(row.sequence)];
+  for (const auto& row : plan.rows) ++slots[tenants.at(row.sequence)];
   return slots;
 }
 
@@ -180,9 +180,9 @@ BOOST_AUTO_TEST_CASE(a_tenant_with_all_slots_gives_others_that_wait_equal_ones) 
   ask(3, 50);
   for (int i = 0; i < 9; ++i) s.step();
   BOOST_CHECK((slots_in(s.step(), tenants) == shares{{1, 2}, {2, 2}, {3, 2}}));
-  const auto before = s.sched.preempted();
+  const auto preempted = s.sched.preempted();
   for (int i = 0; i < 100; ++i) s.step();
-  BOOST_CHECK_EQUAL(s.sched.preempted(), before);
+  BOOST_CHECK_EQUAL(s.sched.preempted(), preempted);
 }
 
 BOOST_AUTO_TEST_CASE(a_tenant_without_a_slot_does_not_wait_until_prompts_are_read) {

@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(forks_of_forks_before_any_step_do_not_depend_on_each_other)
   s.sched.cancel(ids[2]);
   const auto step = s.step();
   BOOST_CHECK_EQUAL(step.forks.size(), 3);
-  for (const auto& each : step.forks) BOOST_CHECK_EQUAL(each.from, 0);
+  for (const auto& each : step.forks) BOOST_CHECK_EQUAL(each.source, 0);
   check_continues(s, ids[4], counting(10));
 }
 

@@ -14,14 +14,14 @@ namespace {
 constexpr int anywhere = std::numeric_limits<int>::max();
 constexpr bool exact = true, inexact = false;
 
-limits swap_limits(bool how, int max_rollback_tokens = anywhere) {
+limits swap_limits(bool mode, int max_rollback_tokens = anywhere) {
   auto within = roomy();
   within.slots = within.spare_slots = 4;
   within.prefix_caching = true;
   within.max_rollback_tokens = max_rollback_tokens;
   within.swap_bytes = 1'000'000;
-  within.exact_swaps = how;
-  if (how == inexact) within.swap_usage = slot_footprint{1, 2, 4};
+  within.exact_swaps = mode;
+  if (mode == inexact) within.swap_usage = slot_footprint{1, 2, 4};
   return within;
 }
 
@@ -39,7 +39,7 @@ sequence_id swapped_in(served& s, int count) {
 int run_for(served& s, int count) {
   const auto id = s.sched.submit({.release_at_end = true}, {counting(count), output::last_logits});
   int tokens = 0;
-  for (step made = s.step(); !made.empty(); made = s.step()) tokens += tokens_in(made);
+  for (step plan = s.step(); !plan.empty(); plan = s.step()) tokens += tokens_in(plan);
   BOOST_CHECK_EQUAL(s.count(id, event::kind::logits), 1);
   return tokens;
 }
@@ -47,19 +47,19 @@ int run_for(served& s, int count) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(only_one_that_was_restored_inexactly_is_exact_no_more) {
-  for (const bool how : {exact, inexact}) {
-    served s(swap_limits(how));
+  for (const bool mode : {exact, inexact}) {
+    served s(swap_limits(mode));
     const auto other = prefilled(s, 5);
     const auto id = prefilled(s, 9);
     s.sched.suspend(id);
     s.finish();
     BOOST_CHECK(s.sched.exact(id));
-    BOOST_CHECK_EQUAL(s.sched.stored(id).value().snapshot.exact, how);
+    BOOST_CHECK_EQUAL(s.sched.stored(id).value().snapshot.exact, mode);
     s.sched.start(id, {{}, output::sample, 1, 1});
     BOOST_REQUIRE_EQUAL(s.step().swap_ins.size(), 1u);
     BOOST_CHECK(s.sched.exact(id));
     s.end_transfers();
-    BOOST_CHECK_EQUAL(s.sched.exact(id), how);
+    BOOST_CHECK_EQUAL(s.sched.exact(id), mode);
     BOOST_CHECK(s.sched.exact(other));
   }
   BOOST_CHECK_THROW(served(roomy()).sched.exact(sequence_id{1}), std::out_of_range);
@@ -112,31 +112,31 @@ BOOST_AUTO_TEST_CASE(a_snapshot_from_elsewhere_counts_whole) {
 
 BOOST_AUTO_TEST_CASE(no_sequence_shares_what_was_restored_inexactly) {
   for (const int max_rollback_tokens : {anywhere, 8, 0})
-    for (const bool how : {exact, inexact}) {
-      served s(swap_limits(how, max_rollback_tokens));
+    for (const bool mode : {exact, inexact}) {
+      served s(swap_limits(mode, max_rollback_tokens));
       const auto id = swapped_in(s, 40);
-      BOOST_CHECK_EQUAL(run_for(s, 60), how == exact ? 20 : 60);
+      BOOST_CHECK_EQUAL(run_for(s, 60), mode == exact ? 20 : 60);
       s.sched.cancel(id);
       s.finish();
-      BOOST_CHECK_EQUAL(s.sched.prefix_cached_slots(), how == exact ? 2 : 1);
+      BOOST_CHECK_EQUAL(s.sched.prefix_cached_slots(), mode == exact ? 2 : 1);
     }
 }
 
 BOOST_AUTO_TEST_CASE(nor_with_what_it_runs_after_that_nor_with_what_a_fork_of_it_does) {
-  for (const bool how : {exact, inexact}) {
-    served s(swap_limits(how));
+  for (const bool mode : {exact, inexact}) {
+    served s(swap_limits(mode));
     const auto id = swapped_in(s, 9);
     const auto child = s.sched.fork(id);
     s.sched.truncate(id, 0);
     for (const auto each : {id, child}) {
-      BOOST_CHECK_EQUAL(s.sched.exact(each), how);
+      BOOST_CHECK_EQUAL(s.sched.exact(each), mode);
       if (each == child) s.sched.truncate(child, 0);
       s.sched.start(each, {counting(40, 100), output::last_logits});
       s.finish();
       s.sched.cancel(each);
     }
     s.finish();
-    BOOST_CHECK_EQUAL(s.sched.prefix_cached_slots() > 0, how);
+    BOOST_CHECK_EQUAL(s.sched.prefix_cached_slots() > 0, mode);
   }
 }
 
@@ -148,8 +148,8 @@ BOOST_AUTO_TEST_CASE(no_sequence_waits_for_an_inexact_one_and_nothing_of_it_is_k
     s.sched.start(first, {prompt(100), output::last_logits});
     const auto second = s.sched.submit({}, {prompt(200), output::last_logits});
     int tokens = 0;
-    for (step made = s.step(); !made.empty(); made = s.step()) {
-      tokens += tokens_in(made);
+    for (step plan = s.step(); !plan.empty(); plan = s.step()) {
+      tokens += tokens_in(plan);
       BOOST_CHECK(!s.sched.awaits_prefix(second));
     }
     BOOST_CHECK_EQUAL(tokens, 100);

@@ -12,16 +12,16 @@ namespace {
 
 /// Runs a step in which the row of `id` is late, and returns what it sampled.
 late_sample late_step(served& s, sequence_id id) {
-  auto made = s.sched.next(s.now);
-  s.runner.run(made);
-  late_sample comes{id, made.number};
-  for (auto& row : made.rows) {
+  auto plan = s.sched.next(s.now);
+  s.runner.run(plan);
+  late_sample comes{id, plan.number};
+  for (auto& row : plan.rows) {
     if (row.sequence != id) continue;
-    comes.sampled = std::exchange(made.sampled_of(row), -1);
+    comes.sampled = std::exchange(plan.sampled_of(row), -1);
     row.late = true;
   }
-  s.sched.absorb(made);
-  s.record(made);
+  s.sched.absorb(plan);
+  s.record(plan);
   return comes;
 }
 
@@ -81,12 +81,12 @@ BOOST_AUTO_TEST_CASE(absorb_says_which_late_rows_are_still_awaited) {
   served s(roomy());
   const auto abandoned = s.sched.submit({}, {counting(5), output::sample, 4});
   const auto awaited = s.sched.submit({}, {counting(6), output::sample, 4});
-  auto made = s.sched.next();
+  auto plan = s.sched.next();
   s.sched.abandon(abandoned);
-  for (auto& row : made.rows) row.late = true;
-  s.sched.absorb(made);
-  BOOST_TEST(!row_of(made, abandoned)->late);
-  BOOST_TEST(row_of(made, awaited)->late);
+  for (auto& row : plan.rows) row.late = true;
+  s.sched.absorb(plan);
+  BOOST_TEST(!row_of(plan, abandoned)->late);
+  BOOST_TEST(row_of(plan, awaited)->late);
 }
 
 BOOST_AUTO_TEST_CASE(a_failed_one_ends_its_run) {

@@ -23,8 +23,8 @@ struct limit_bound {
   void (*set)(limits&, std::int64_t);
 };
 
-std::ostream& operator<<(std::ostream& out, const bad_limit& each) { return out << each.name; }
-std::ostream& operator<<(std::ostream& out, const limit_bound& each) { return out << each.name; }
+std::ostream& operator<<(std::ostream& out, const bad_limit& limit) { return out << limit.name; }
+std::ostream& operator<<(std::ostream& out, const limit_bound& bound) { return out << bound.name; }
 
 namespace {
 
@@ -110,9 +110,9 @@ const limit_bound bounds[] = {
      }},
 };
 
-limits with(const limit_bound& of, std::int64_t value) {
+limits with(const limit_bound& bound, std::int64_t value) {
   auto within = roomy();
-  of.set(within, value);
+  bound.set(within, value);
   return within;
 }
 

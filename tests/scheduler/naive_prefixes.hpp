@@ -13,25 +13,25 @@ class naive_prefixes {
   explicit naive_prefixes(int slots) : slots_(static_cast<std::size_t>(slots)) {}
 
   void hold(int slot, const cache_salt& salt, const token_list& tokens) {
-    at(slot) = holding{salt, {tokens.begin(), tokens.end()}};
+    holding_of(slot) = holding{salt, {tokens.begin(), tokens.end()}};
   }
   void extend(int slot, std::span<const token> tokens) {
-    at(slot)->tokens.insert(at(slot)->tokens.end(), tokens.begin(), tokens.end());
+    holding_of(slot)->tokens.insert(holding_of(slot)->tokens.end(), tokens.begin(), tokens.end());
   }
   void cut(int slot, int length) {
-    if (length < this->length(slot)) at(slot)->tokens.resize(static_cast<std::size_t>(length));
+    if (length < this->length(slot)) holding_of(slot)->tokens.resize(static_cast<std::size_t>(length));
   }
-  void forget(int slot) { at(slot).reset(); }
+  void forget(int slot) { holding_of(slot).reset(); }
 
   std::span<const token> tokens(int slot) const {
-    return at(slot) ? std::span<const token>(at(slot)->tokens) : std::span<const token>();
+    return holding_of(slot) ? std::span<const token>(holding_of(slot)->tokens) : std::span<const token>();
   }
   int length(int slot) const { return static_cast<int>(tokens(slot).size()); }
 
   int shared(int slot) const {
     int most = 0;
-    for (int other = 0; at(slot) && other < size(); ++other)
-      if (other != slot) most = std::max(most, shared(other, at(slot)->salt, tokens(slot)));
+    for (int other = 0; holding_of(slot) && other < size(); ++other)
+      if (other != slot) most = std::max(most, shared(other, holding_of(slot)->salt, tokens(slot)));
     return most;
   }
 
@@ -54,12 +54,12 @@ class naive_prefixes {
     std::vector<token> tokens;
   };
 
-  std::optional<holding>& at(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
-  const std::optional<holding>& at(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
+  std::optional<holding>& holding_of(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
+  const std::optional<holding>& holding_of(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
   int size() const { return static_cast<int>(slots_.size()); }
 
   int shared(int slot, const cache_salt& salt, std::span<const token> with) const {
-    if (!at(slot) || at(slot)->salt != salt) return 0;
+    if (!holding_of(slot) || holding_of(slot)->salt != salt) return 0;
     const auto held = tokens(slot);
     return static_cast<int>(std::mismatch(held.begin(), held.end(), with.begin(), with.end()).first - held.begin());
   }

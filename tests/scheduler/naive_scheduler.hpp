@@ -45,17 +45,17 @@ class naive_scheduler {
     const bool last = cached == static_cast<int>(work.tokens.size());
     const auto wanted = done.rows.front().wanted;
     const auto logits = wanted == output::last_logits || wanted == output::all_logits;
-    if (logits) events.push_back({.what = event::kind::logits, .sequence = id, .row = 0, .last = last});
+    if (logits) events.push_back({.type = event::kind::logits, .sequence = id, .row = 0, .last = last});
     if (wanted == output::sample) {
       const token chosen = done.sampled_of(done.rows.front());
       const auto& ends = options.end_tokens;
       const bool end = std::find(ends.begin(), ends.end(), chosen) != ends.end();
-      events.push_back({.what = event::kind::token, .sequence = id, .row = 0});
+      events.push_back({.type = event::kind::token, .sequence = id, .row = 0});
       if (!end) work.tokens.push_back(chosen);
       const bool full = static_cast<int>(work.tokens.size()) == within_.max_sequence_length;
       if (!end && ++sampled < options.max_new_tokens && !full) return events;
       const auto reason = end ? finish::end_token : finish::length;
-      events.push_back({.what = event::kind::finished, .sequence = id, .row = 0, .reason = reason});
+      events.push_back({.type = event::kind::finished, .sequence = id, .row = 0, .reason = reason});
     }
     if (wanted == output::sample || (logits && last)) queue_.pop_front();
     return events;

@@ -75,9 +75,9 @@ BOOST_AUTO_TEST_CASE(without_running_ahead_two_steps_share_the_sequences) {
   s.absorb();
   BOOST_TEST(s.launch().rows.size() == 3u);
   for (int i = 0; i < 9; ++i) {
-    const auto others = s.launch();
-    BOOST_TEST(others.rows.size() == 3u);
-    for (const auto& row : others.rows) BOOST_TEST(!row.chained);
+    const auto plan = s.launch();
+    BOOST_TEST(plan.rows.size() == 3u);
+    for (const auto& row : plan.rows) BOOST_TEST(!row.chained);
     s.absorb();
   }
   s.sched.cancel(ids[0]);

@@ -18,26 +18,27 @@ using order = std::function<bool(const candidate&, const candidate&)>;
 class scheduling final : public scheduling_policy {
  public:
   explicit scheduling(
-      order before, order displaces = [](auto&, auto&) { return true; }, fairness_counters* counters = nullptr)
-      : before_(std::move(before)), displaces_(std::move(displaces)), counters_(counters) {}
+      order comparison, order displaces = [](auto&, auto&) { return true; }, fairness_counters* counters = nullptr)
+      : comparison_(std::move(comparison)), displaces_(std::move(displaces)), counters_(counters) {}
 
-  bool before(const candidate& a, const candidate& b) const override { return before_(a, b); }
+  bool precedes(const candidate& a, const candidate& b) const override { return comparison_(a, b); }
   bool displaces(const candidate& waits, const candidate& runs) const override { return displaces_(waits, runs); }
   fairness_counters* divides() override { return counters_; }
 
  private:
-  order before_;
+  order comparison_;
   order displaces_;
   fairness_counters* counters_;
 };
 
 class preemption final : public preemption_policy {
  public:
-  explicit preemption(std::function<bool(const holder&, const holder&)> before) : before_(std::move(before)) {}
-  bool before(const holder& a, const holder& b) const override { return before_(a, b); }
+  explicit preemption(std::function<bool(const holder&, const holder&)> comparison)
+      : comparison_(std::move(comparison)) {}
+  bool precedes(const holder& a, const holder& b) const override { return comparison_(a, b); }
 
  private:
-  std::function<bool(const holder&, const holder&)> before_;
+  std::function<bool(const holder&, const holder&)> comparison_;
 };
 
 class allocation final : public allocation_policy {
@@ -56,23 +57,23 @@ class allocation final : public allocation_policy {
   std::function<std::int64_t(std::int64_t)> high_, low_;
 };
 
-/// Counters whose members call `each` with their number, and whose marks are what `marks` returns.
+/// Counters whose members call `callback` with their number, and whose marks are what `marks` returns.
 class counters final : public fairness_counters {
  public:
   explicit counters(
-      std::function<void(int)> each, std::function<double()> marks = [] { return 0.; })
-      : each_(std::move(each)), marks_(std::move(marks)) {}
+      std::function<void(int)> callback, std::function<double()> marks = [] { return 0.; })
+      : callback_(std::move(callback)), marks_(std::move(marks)) {}
 
   void join(std::uint64_t) override {}
-  void leave(std::uint64_t) override { each_(0); }
-  void waits(std::uint64_t, bool) override { each_(1); }
-  void scheduled(std::uint64_t, std::int64_t) override { each_(2); }
-  void ran(std::uint64_t, std::int64_t, std::int64_t) override { each_(3); }
-  void dropped(std::uint64_t, std::int64_t) override { each_(4); }
-  double mark(std::uint64_t, turn) const override { return each_(5), marks_(); }
+  void leave(std::uint64_t) override { callback_(0); }
+  void waits(std::uint64_t, bool) override { callback_(1); }
+  void scheduled(std::uint64_t, std::int64_t) override { callback_(2); }
+  void ran(std::uint64_t, std::int64_t, std::int64_t) override { callback_(3); }
+  void dropped(std::uint64_t, std::int64_t) override { callback_(4); }
+  double mark(std::uint64_t, turn) const override { return callback_(5), marks_(); }
 
  private:
-  std::function<void(int)> each_;
+  std::function<void(int)> callback_;
   std::function<double()> marks_;
 };
 
@@ -93,8 +94,8 @@ struct policies {
   std::unique_ptr<allocation_policy> budget = reserve_max_length();
 };
 
-policies ordered(order before, order displaces = always) {
-  return {.order = std::make_unique<scheduling>(std::move(before), std::move(displaces))};
+policies ordered(order comparison, order displaces = always) {
+  return {.order = std::make_unique<scheduling>(std::move(comparison), std::move(displaces))};
 }
 
 /// Slots and memory for a few of those to come.
@@ -188,32 +189,32 @@ BOOST_AUTO_TEST_CASE(an_order_that_is_not_strict_is_found_with_the_first_run) {
   sched.submit({}, {counting(4), output::last_logits});
   BOOST_CHECK_EXCEPTION(sched.next(), std::logic_error, [](const auto& error) {
     return std::string(error.what()) ==
-           "scheduling_policy::before() puts sequence 1 before sequence 1 and 1 before 1; it must be a strict weak "
+           "scheduling_policy::precedes() puts sequence 1 before sequence 1 and 1 before 1; it must be a strict weak "
            "ordering";
   });
 }
 
 BOOST_AUTO_TEST_CASE(orders_that_contradict_themselves_are_named) {
-  check_names(outcome(ordered(always)), {"scheduling_policy::before()", "strict weak ordering"});
+  check_names(outcome(ordered(always)), {"scheduling_policy::precedes()", "strict weak ordering"});
   check_names(outcome(ordered([](auto& a, auto& b) { return a.arrival != b.arrival; })),
-              {"scheduling_policy::before() puts sequence", "strict weak ordering"});
+              {"scheduling_policy::precedes() puts sequence", "strict weak ordering"});
   for (const bool strict : {true, false}) {
     const auto turns = std::make_shared<int>(0);
     const auto changing = [turns, strict](const candidate& a, const candidate& b) {
       if (++*turns % 50 < 25) return a.arrival < b.arrival;
       return strict ? a.arrival > b.arrival : a.arrival >= b.arrival;
     };
-    check_names(outcome(ordered(changing)), {"scheduling_policy::before()", "strict weak ordering"});
+    check_names(outcome(ordered(changing)), {"scheduling_policy::precedes()", "strict weak ordering"});
   }
   check_names(outcome({.victim = std::make_unique<preemption>([](auto&, auto&) { return true; })}),
-              {"preemption_policy::before()", "strict weak ordering"});
+              {"preemption_policy::precedes()", "strict weak ordering"});
 }
 
 BOOST_AUTO_TEST_CASE(a_circle_of_runs_is_found_or_does_no_harm) {
   const auto circle = [](const candidate& a, const candidate& b) { return a.arrival % 3 == (b.arrival + 1) % 3; };
   for (const std::int64_t swap_bytes : {0, 100'000}) {
     const auto error = outcome(ordered(circle), swap_bytes);
-    if (!error.empty()) check_names(error, {"scheduling_policy::before()", "not transitive"});
+    if (!error.empty()) check_names(error, {"scheduling_policy::precedes()", "not transitive"});
   }
 }
 
@@ -235,8 +236,8 @@ BOOST_AUTO_TEST_CASE(no_random_answer_hangs) {
       divided.submit({.tenant = static_cast<std::uint64_t>(i % 3), .release_at_end = true},
                      {counting(3 + i), output::last_logits});
     int steps = 0;
-    for (auto made = divided.next(); !made.empty(); made = divided.next()) {
-      divided.absorb(made);
+    for (auto plan = divided.next(); !plan.empty(); plan = divided.next()) {
+      divided.absorb(plan);
       BOOST_REQUIRE_LT(++steps, 2000);
     }
     BOOST_CHECK_EQUAL(divided.live(), 0);
@@ -253,12 +254,12 @@ BOOST_AUTO_TEST_CASE(what_a_policy_throws_is_told_whenever_it_throws) {
       check_names(error, {member, "threw: the fuse has burnt"});
     }
   };
-  check_every("scheduling_policy::before()", [](auto burning) {
+  check_every("scheduling_policy::precedes()", [](auto burning) {
     return ordered([burning](auto& a, auto& b) { return burning->burn(), newer(a, b); });
   });
   check_every("scheduling_policy::displaces()",
               [](auto burning) { return ordered(newer, [burning](auto&, auto&) { return burning->burn(), true; }); });
-  check_every("preemption_policy::before()", [](auto burning) {
+  check_every("preemption_policy::precedes()", [](auto burning) {
     return policies{.victim = std::make_unique<preemption>(
                         [burning](auto& a, auto& b) { return burning->burn(), a.cached < b.cached; })};
   });
@@ -280,10 +281,10 @@ BOOST_AUTO_TEST_CASE(what_counters_throw_is_told_and_that_a_mark_is_no_number) {
       for (int i = 0; i < 12; ++i) {
         sched.submit({.tenant = static_cast<std::uint64_t>(i % 2), .release_at_end = true},
                      {counting(20), output::last_logits});
-        auto made = sched.next();
-        sched.absorb(made);
+        auto plan = sched.next();
+        sched.absorb(plan);
       }
-      for (auto made = sched.next(); !made.empty(); made = sched.next()) sched.absorb(made);
+      for (auto plan = sched.next(); !plan.empty(); plan = sched.next()) sched.absorb(plan);
     };
     const auto name = "fairness_counters::" + members[static_cast<std::size_t>(member)] + "()";
     BOOST_CHECK_EXCEPTION(run_all(), std::logic_error,

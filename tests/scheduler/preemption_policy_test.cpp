@@ -32,7 +32,7 @@ struct three_idle {
   sequence_id leaves() {
     ask(s, 0, 50);
     s.step();
-    const auto left = std::ranges::find_if(ids, [&](sequence_id each) { return !s.sched.scheduled(each); });
+    const auto left = std::ranges::find_if(ids, [&](sequence_id id) { return !s.sched.scheduled(id); });
     BOOST_REQUIRE(left != ids.end());
     return *left;
   }
@@ -43,7 +43,7 @@ struct three_idle {
 
 class newest_first final : public preemption_policy {
  public:
-  bool before(const holder& a, const holder& b) const noexcept override { return a.run.sequence > b.run.sequence; }
+  bool precedes(const holder& a, const holder& b) const noexcept override { return a.run.sequence > b.run.sequence; }
 };
 
 /// Counts the tokens that are scheduled, run out of those, and dropped; tenants take turns at nothing.
@@ -62,14 +62,14 @@ struct received final : fairness_counters {
 /// Divides, and lets those displace others that have more priority.
 class ranks final : public scheduling_policy {
  public:
-  explicit ranks(received& to) : to_(to) {}
+  explicit ranks(received& counters) : counters_(counters) {}
 
-  bool before(const candidate& a, const candidate& b) const noexcept override { return a.priority > b.priority; }
-  bool displaces(const candidate& a, const candidate& b) const noexcept override { return before(a, b); }
-  fairness_counters* divides() noexcept override { return &to_; }
+  bool precedes(const candidate& a, const candidate& b) const noexcept override { return a.priority > b.priority; }
+  bool displaces(const candidate& a, const candidate& b) const noexcept override { return precedes(a, b); }
+  fairness_counters* divides() noexcept override { return &counters_; }
 
  private:
-  received& to_;
+  received& counters_;
 };
 
 }  // namespace
@@ -100,10 +100,10 @@ BOOST_AUTO_TEST_CASE(the_more_urgent_one_displaces_the_lowest_that_runs) {
   const auto low = ask(s, 0, 20);
   s.step();
   const auto urgent = ask(s, 2, 30);
-  const auto made = s.step();
-  BOOST_CHECK(row_of(made, urgent) && row_of(made, middle) && !row_of(made, low));
-  BOOST_REQUIRE_EQUAL(made.swap_outs.size(), 1u);
-  BOOST_CHECK(made.swap_outs[0].sequence == low);
+  const auto plan = s.step();
+  BOOST_CHECK(row_of(plan, urgent) && row_of(plan, middle) && !row_of(plan, low));
+  BOOST_REQUIRE_EQUAL(plan.swap_outs.size(), 1u);
+  BOOST_CHECK(plan.swap_outs[0].sequence == low);
   s.finish();
   BOOST_CHECK_EQUAL(s.sched.preempted(), 1u);
   BOOST_CHECK(s.sampled(low) == alone(counting(5, 20), 4));
@@ -113,14 +113,14 @@ BOOST_AUTO_TEST_CASE(the_more_urgent_one_displaces_the_lowest_that_runs) {
 BOOST_AUTO_TEST_CASE(the_last_in_order_is_preempted_whatever_the_preemption_policy) {
   for (const bool lowest_first : {false, true}) {
     served s(at_once(2), by_priority(time(100)), largest());
-    const auto one = ask(s, lowest_first ? 0 : 1, 10, lowest_first ? 4 : 40);
+    const auto first = ask(s, lowest_first ? 0 : 1, 10, lowest_first ? 4 : 40);
     s.step();
     const auto other = ask(s, lowest_first ? 1 : 0, 20, lowest_first ? 40 : 4);
     s.step();
     const auto urgent = ask(s, 2, 30);
-    const auto made = s.step();
-    BOOST_CHECK(row_of(made, urgent) && row_of(made, lowest_first ? other : one));
-    BOOST_CHECK(!s.sched.scheduled(lowest_first ? one : other));
+    const auto plan = s.step();
+    BOOST_CHECK(row_of(plan, urgent) && row_of(plan, lowest_first ? other : first));
+    BOOST_CHECK(!s.sched.scheduled(lowest_first ? first : other));
   }
 }
 

@@ -27,8 +27,8 @@ sequence_id ask(served& s, std::vector<token> tokens, sequence_options options =
 /// Steps until no sequence has anything to run; gives the tokens that were run, without those that were sampled.
 int prompt_tokens_run(served& s) {
   int tokens = 0;
-  for (step made = s.step(); !made.empty(); made = s.step())
-    for (const row& each : made.rows)
+  for (step plan = s.step(); !plan.empty(); plan = s.step())
+    for (const row& each : plan.rows)
       if (each.count > 1 || each.wanted == output::nothing) tokens += each.count;
   return tokens;
 }
@@ -88,9 +88,9 @@ BOOST_AUTO_TEST_CASE(no_sequence_waits_for_a_fork_that_recomputes_and_cannot_go_
   s.sched.start(child, {counting(30, 300), output::last_logits});
   const auto said = joined(joined(counting(10), counting(20, 300)), counting(5, 700));
   const auto other = ask(s, said);
-  const auto made = s.step();
-  BOOST_REQUIRE(row_of(made, child) && row_of(made, other));
-  BOOST_CHECK_EQUAL(row_of(made, child)->count, 40);
+  const auto plan = s.step();
+  BOOST_REQUIRE(row_of(plan, child) && row_of(plan, other));
+  BOOST_CHECK_EQUAL(row_of(plan, child)->count, 40);
   s.finish();
   BOOST_CHECK(s.sampled(other) == alone(said, 2));
 }
@@ -113,9 +113,9 @@ BOOST_AUTO_TEST_CASE(a_conversation_that_goes_on_takes_its_slot_over) {
     a.serve(first);
     const auto second = joined(joined(first, answer), counting(7, 300));
     const auto id = ask(a.s, second);
-    const auto made = a.s.step();
-    BOOST_CHECK(made.forks.empty() && made.clears.empty());
-    BOOST_CHECK_EQUAL(row_of(made, id)->count, 8);  // the last token of the answer has not been run
+    const auto plan = a.s.step();
+    BOOST_CHECK(plan.forks.empty() && plan.clears.empty());
+    BOOST_CHECK_EQUAL(row_of(plan, id)->count, 8);  // the last token of the answer has not been run
     a.s.finish();
     BOOST_CHECK(a.s.sampled(id) == alone(second, 2));
   }
@@ -216,9 +216,9 @@ BOOST_DATA_TEST_CASE(sixteen_tokens_of_a_longer_block_are_worth_sharing, boost::
   within.usage.block = 64;
   one_after_another a(within);
   for (const int common : {15, 16}) {
-    const auto of = [&](int seq) { return joined(counting(common, 100 * common), counting(10, 5000 * seq)); };
-    a.serve(of(1), {.release_at_end = true}, {common});
-    BOOST_CHECK_EQUAL(a.serve(of(2)), common < 16 ? common + 10 : 10);
+    const auto prompt = [&](int seq) { return joined(counting(common, 100 * common), counting(10, 5000 * seq)); };
+    a.serve(prompt(1), {.release_at_end = true}, {common});
+    BOOST_CHECK_EQUAL(a.serve(prompt(2)), common < 16 ? common + 10 : 10);
   }
 }
 
@@ -311,8 +311,8 @@ BOOST_AUTO_TEST_CASE(one_that_waits_for_another_goes_on_alone_when_that_one_has_
   const auto leader = ask(s, prompt(1000, 10, 1));
   const auto follower = ask(s, prompt(1000, 10, 2));
   s.step();
-  const auto made = s.step();
-  BOOST_CHECK(row_of(made, leader) && !row_of(made, follower));
+  const auto plan = s.step();
+  BOOST_CHECK(row_of(plan, leader) && !row_of(plan, follower));
   BOOST_CHECK(s.sched.awaits_prefix(follower) && !s.sched.awaits_prefix(leader));
   s.sched.cancel(leader);
   const auto next = s.step();
@@ -364,10 +364,10 @@ BOOST_AUTO_TEST_CASE(a_sequence_that_comes_back_from_the_host_takes_what_is_long
   ask(s, counting(60));
   s.finish();
   s.sched.start(id, {counting(40, 20), output::last_logits});
-  const auto made = s.step();
-  BOOST_REQUIRE(row_of(made, id));
-  BOOST_CHECK_EQUAL(row_of(made, id)->count, 1);
-  BOOST_CHECK_EQUAL(made.drops.size() + s.step().drops.size(), 1);
+  const auto plan = s.step();
+  BOOST_REQUIRE(row_of(plan, id));
+  BOOST_CHECK_EQUAL(row_of(plan, id)->count, 1);
+  BOOST_CHECK_EQUAL(plan.drops.size() + s.step().drops.size(), 1);
   BOOST_CHECK_EQUAL(s.sched.swap_in_use(), 0);
 }
 
@@ -378,9 +378,9 @@ BOOST_AUTO_TEST_CASE(what_a_sequence_is_about_to_forget_is_not_shared_any_more) 
   s.sched.truncate(id, 50);
   const auto other = ask(s, prompt(90, 10, 1));
   s.sched.start(id, {counting(5, 700), output::last_logits});
-  const auto made = s.step();
-  BOOST_REQUIRE(row_of(made, id) && row_of(made, other));
-  BOOST_CHECK_EQUAL(row_of(made, other)->count, 50);
+  const auto plan = s.step();
+  BOOST_REQUIRE(row_of(plan, id) && row_of(plan, other));
+  BOOST_CHECK_EQUAL(row_of(plan, other)->count, 50);
 }
 
 BOOST_AUTO_TEST_CASE(no_reader_makes_one_move_that_goes_on_from_fewer_tokens) {
@@ -391,9 +391,9 @@ BOOST_AUTO_TEST_CASE(no_reader_makes_one_move_that_goes_on_from_fewer_tokens) {
   const auto other = ask(s, prompt(90, 10, 1));
   BOOST_CHECK_EQUAL(row_of(s.step(), other)->count, 50);
   s.sched.start(id, {counting(5, 700), output::last_logits});
-  const auto made = s.step();
-  BOOST_REQUIRE(row_of(made, id));
-  BOOST_CHECK_EQUAL(row_of(made, id)->slot, slot);
+  const auto plan = s.step();
+  BOOST_REQUIRE(row_of(plan, id));
+  BOOST_CHECK_EQUAL(row_of(plan, id)->slot, slot);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_fork_copies_from_is_not_given_up_to_make_room_for_it) {
@@ -411,11 +411,11 @@ BOOST_AUTO_TEST_CASE(what_a_fork_copies_from_is_not_given_up_to_make_room_for_it
   const auto child = s.sched.fork(parent);
   BOOST_CHECK(s.sched.scheduled(child));
   s.sched.start(child, {{7}, output::sample, 2, 2});
-  const auto made = s.step();
-  BOOST_CHECK(made.releases.empty());
-  BOOST_CHECK_EQUAL(made.forks.size(), 1);
-  BOOST_REQUIRE(row_of(made, child));
-  BOOST_CHECK_EQUAL(row_of(made, child)->count, 1);
+  const auto plan = s.step();
+  BOOST_CHECK(plan.releases.empty());
+  BOOST_CHECK_EQUAL(plan.forks.size(), 1);
+  BOOST_REQUIRE(row_of(plan, child));
+  BOOST_CHECK_EQUAL(row_of(plan, child)->count, 1);
   s.finish();
   BOOST_CHECK(s.sampled(child) == alone(joined(counting(102), {7}), 2));
 }
@@ -426,10 +426,10 @@ BOOST_AUTO_TEST_CASE(nothing_delays_a_sequence_that_runs_its_last_token_again) {
   s.finish();
   s.sched.start(id, {{}, output::sample, 2});
   const auto other = ask(s, prompt(99, 10, 1));
-  const auto made = s.step();
-  BOOST_REQUIRE(row_of(made, id) && row_of(made, other));
-  BOOST_CHECK_EQUAL(row_of(made, id)->count, 1);
-  BOOST_CHECK_EQUAL(row_of(made, other)->count, 11);
+  const auto plan = s.step();
+  BOOST_REQUIRE(row_of(plan, id) && row_of(plan, other));
+  BOOST_CHECK_EQUAL(row_of(plan, id)->count, 1);
+  BOOST_CHECK_EQUAL(row_of(plan, other)->count, 11);
 }
 
 BOOST_AUTO_TEST_CASE(spare_slots_are_limited_by_name) {
@@ -502,9 +502,9 @@ BOOST_AUTO_TEST_CASE(one_that_parts_where_its_leader_cannot_be_shared_any_more_d
   s.sched.submit({}, {prompt(8, 60, 1), output::last_logits});
   s.step();
   const auto parts = s.sched.submit({}, {prompt(8, 20, 2), output::last_logits});
-  const auto made = s.step();
+  const auto plan = s.step();
   BOOST_CHECK(!s.sched.awaits_prefix(parts));
-  BOOST_CHECK(row_of(made, parts));
+  BOOST_CHECK(row_of(plan, parts));
 }
 
 BOOST_AUTO_TEST_CASE(a_slot_is_taken_over_that_is_as_long_as_the_sequence_may_be) {

@@ -10,8 +10,8 @@
 
 namespace cogen::scheduler {
 
-std::ostream& operator<<(std::ostream& to, const prefix_match& match) {
-  return to << "slot " << match.slot << ", length " << match.length << ", shared " << match.shared;
+std::ostream& operator<<(std::ostream& out, const prefix_match& match) {
+  return out << "slot " << match.slot << ", length " << match.length << ", shared " << match.shared;
 }
 
 namespace {
@@ -100,15 +100,15 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(every_number_is_a_token, Prefixes, kinds) {
 
 // Tokens are compared many at a time: wherever they differ or end, no more and no fewer are shared.
 BOOST_AUTO_TEST_CASE_TEMPLATE(any_length_may_be_shared, Prefixes, kinds) {
-  std::vector<token> all(100);
-  std::iota(all.begin(), all.end(), 0);
+  std::vector<token> tokens(100);
+  std::iota(tokens.begin(), tokens.end(), 0);
   Prefixes held(2);
-  held.hold(1, 0, token_list(all));
+  held.hold(1, 0, token_list(tokens));
   for (int length = 0; length <= 100; ++length) {
     const auto wanted = length == 0 ? prefix_match() : prefix_match{1, length, length};
-    const std::span first(all.data(), static_cast<std::size_t>(length));
+    const std::span first(tokens.data(), static_cast<std::size_t>(length));
     BOOST_TEST(held.find(0, first) == wanted);
-    auto other = all;
+    auto other = tokens;
     if (length < 100) other[static_cast<std::size_t>(length)] = 1000;
     BOOST_TEST(held.find(0, other) == wanted);
     held.hold(0, 0, token_list(first));
@@ -281,8 +281,8 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(a_thousand_slots_share_a_prompt, Prefixes, kinds) 
     for (int slot = 0; slot < slots; ++slot) held.extend(slot, std::vector{slot * 7 % 10, slot % 50, round});
   held.verify();
   for (int slot = 0; slot < slots; slot += 37) {
-    std::vector<token> all(held.tokens(slot).begin(), held.tokens(slot).end());
-    BOOST_TEST(held.find(0, all) == (prefix_match{slot % 50, length + 9, length + 9}));
+    std::vector<token> tokens(held.tokens(slot).begin(), held.tokens(slot).end());
+    BOOST_TEST(held.find(0, tokens) == (prefix_match{slot % 50, length + 9, length + 9}));
   }
   for (int slot = 0; slot < slots; slot += 2) held.forget(slot);
   for (int slot = 1; slot < slots; slot += 4) held.cut(slot, length + slot % 3);

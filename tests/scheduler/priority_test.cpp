@@ -92,8 +92,8 @@ BOOST_AUTO_TEST_CASE(priority_counts_before_the_first_clock_reading_too) {
 BOOST_AUTO_TEST_CASE(a_level_counts_as_ten_seconds_where_nothing_is_said_and_a_run_has_level_0) {
   const auto scheduling_policy = by_priority();
   const auto ten_seconds = asked(std::chrono::seconds(10), 1);
-  BOOST_CHECK(!scheduling_policy->before(ten_seconds, asked(time(), 0)));
-  BOOST_CHECK(scheduling_policy->before(ten_seconds, asked(time(1), 0)));
+  BOOST_CHECK(!scheduling_policy->precedes(ten_seconds, asked(time(), 0)));
+  BOOST_CHECK(scheduling_policy->precedes(ten_seconds, asked(time(1), 0)));
   urgent s;
   const auto first = s.submit_at(0, 0);
   const auto second = s.sched.submit({}, {counting(5), output::last_logits});
@@ -104,12 +104,12 @@ BOOST_AUTO_TEST_CASE(a_level_counts_as_ten_seconds_where_nothing_is_said_and_a_r
 BOOST_AUTO_TEST_CASE(the_most_extreme_numbers_have_an_order) {
   const auto scheduling_policy = by_priority(time::max());
   constexpr int lowest = std::numeric_limits<int>::min(), highest = std::numeric_limits<int>::max();
-  const candidate all[] = {asked(time::min(), highest), asked(time::max(), highest), asked(time(), 0),
-                           asked(time::max(), lowest)};
-  for (const auto& each : all) BOOST_CHECK(!scheduling_policy->before(each, each));
-  BOOST_CHECK(scheduling_policy->before(all[0], all[2]));
-  BOOST_CHECK(scheduling_policy->before(all[2], all[3]));
-  BOOST_CHECK(!scheduling_policy->before(all[3], all[0]));
+  const candidate candidates[] = {asked(time::min(), highest), asked(time::max(), highest), asked(time(), 0),
+                                  asked(time::max(), lowest)};
+  for (const auto& each : candidates) BOOST_CHECK(!scheduling_policy->precedes(each, each));
+  BOOST_CHECK(scheduling_policy->precedes(candidates[0], candidates[2]));
+  BOOST_CHECK(scheduling_policy->precedes(candidates[2], candidates[3]));
+  BOOST_CHECK(!scheduling_policy->precedes(candidates[3], candidates[0]));
 }
 
 BOOST_AUTO_TEST_CASE(a_boost_below_zero_is_refused) {

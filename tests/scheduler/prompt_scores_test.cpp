@@ -21,10 +21,10 @@ struct rows_run {
 
 /// Steps until there is nothing to do; what rows of the sequence ran and scored.
 rows_run finish(served& s, sequence_id id) {
-  rows_run all;
-  for (step made = s.step(); !made.empty(); made = s.step())
-    if (const auto* const row = row_of(made, id)) all.tokens += row->count, all.scores += row->scores();
-  return all;
+  rows_run sum;
+  for (step plan = s.step(); !plan.empty(); plan = s.step())
+    if (const auto* const row = row_of(plan, id)) sum.tokens += row->count, sum.scores += row->scores();
+  return sum;
 }
 
 }  // namespace
@@ -35,10 +35,10 @@ BOOST_AUTO_TEST_CASE(each_token_of_a_prompt_but_the_last_is_followed_by_one_to_s
   served s(within);
   const auto id = ask(s, counting(10), true);
   std::vector<int> outputs, scores;
-  for (step made = s.step(); !made.empty(); made = s.step()) {
-    if (made.rows.empty()) continue;  // it has given up its slot
-    outputs.push_back(row_of(made, id)->outputs());
-    scores.push_back(row_of(made, id)->scores());
+  for (step plan = s.step(); !plan.empty(); plan = s.step()) {
+    if (plan.rows.empty()) continue;  // it has given up its slot
+    outputs.push_back(row_of(plan, id)->outputs());
+    scores.push_back(row_of(plan, id)->scores());
   }
   BOOST_TEST(outputs == (std::vector{4, 4, 2, 1, 1}), boost::test_tools::per_element());
   BOOST_TEST(scores == (std::vector{4, 4, 1, 0, 0}), boost::test_tools::per_element());
@@ -63,11 +63,11 @@ BOOST_AUTO_TEST_CASE(other_rows_score_nothing) {
   served s(roomy());
   ask(s, counting(10), false);
   const auto other = s.sched.submit({}, {counting(5), output::all_logits});
-  const auto made = s.step();
-  BOOST_CHECK_EQUAL(made.rows[0].outputs(), 1);
-  BOOST_CHECK_EQUAL(made.rows[0].scores(), 0);
-  BOOST_CHECK_EQUAL(row_of(made, other)->outputs(), 5);
-  BOOST_CHECK_EQUAL(row_of(made, other)->scores(), 0);
+  const auto plan = s.step();
+  BOOST_CHECK_EQUAL(plan.rows[0].outputs(), 1);
+  BOOST_CHECK_EQUAL(plan.rows[0].scores(), 0);
+  BOOST_CHECK_EQUAL(row_of(plan, other)->outputs(), 5);
+  BOOST_CHECK_EQUAL(row_of(plan, other)->scores(), 0);
 }
 
 BOOST_AUTO_TEST_CASE(only_a_run_that_samples_scores_its_prompt) {
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_failing_chunk_ends_the_run) {
   auto within = roomy();
   within.max_batched_tokens = 4;
   served s(within);
-  s.fails = [](const row& each) { return each.scores() > 0; };
+  s.fails = [](const row& row) { return row.scores() > 0; };
   const auto id = ask(s, counting(10), true);
   s.finish();
   BOOST_CHECK_EQUAL(s.count(id, event::kind::finished), 1);
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(equal_prompts_shorter_than_a_block_run_once_if_they_are_to_
     std::vector<sequence_id> ids;
     for (int i = 0; i < 4; ++i) ids.push_back(ask(s, counting(3), false, {.least_shared = 1}));
     int tokens = 0;
-    for (step made = s.step(); !made.empty(); made = s.step()) tokens += tokens_in(made);
+    for (step plan = s.step(); !plan.empty(); plan = s.step()) tokens += tokens_in(plan);
     BOOST_CHECK_EQUAL(tokens, 2 + 4 * 3);  // all but the last token of the prompt once, and three rows of each
     for (const auto id : ids) BOOST_CHECK(s.sampled(id) == alone(counting(3), 3));
   }

@@ -88,9 +88,9 @@ BOOST_AUTO_TEST_CASE(a_sequence_grows_by_steps_and_takes_less_where_there_is_les
   BOOST_CHECK_EQUAL(s.sched.reserved(grows), 16);
   BOOST_CHECK_EQUAL(s.sched.memory_in_use(), 16);
   auto full = growing(16, {.high = 1, .low = 1, .step = 8});
-  const auto one = ask(full, 3, 5), other = ask(full, 1, 9, 50);
+  const auto first = ask(full, 3, 5), other = ask(full, 1, 9, 50);
   full.step();
-  BOOST_CHECK_EQUAL(full.sched.reserved(one), 8);
+  BOOST_CHECK_EQUAL(full.sched.reserved(first), 8);
   BOOST_CHECK(!full.sched.scheduled(other));  // no room for a step of it
   full.finish();
   BOOST_CHECK(full.sampled(other) == alone(counting(1, 50), 9));
@@ -101,11 +101,11 @@ BOOST_AUTO_TEST_CASE(the_last_that_came_leaves_for_the_first) {
   const auto first = ask(s, 4, 10), second = ask(s, 4, 10, 20), third = ask(s, 8, 8, 50);
   s.step();
   BOOST_CHECK(s.sched.scheduled(first) && s.sched.scheduled(second) && s.sched.scheduled(third));
-  const auto made = s.step();
+  const auto plan = s.step();
   BOOST_CHECK(!s.sched.scheduled(third));
-  BOOST_REQUIRE_EQUAL(made.swap_outs.size(), 1u);
-  BOOST_CHECK(made.swap_outs[0].sequence == third);
-  BOOST_CHECK(!row_of(made, first) && s.sched.short_of_memory(first));
+  BOOST_REQUIRE_EQUAL(plan.swap_outs.size(), 1u);
+  BOOST_CHECK(plan.swap_outs[0].sequence == third);
+  BOOST_CHECK(!row_of(plan, first) && s.sched.short_of_memory(first));
   s.end_transfers();
   BOOST_CHECK(row_of(s.step(), first));
   BOOST_CHECK(!s.sched.short_of_memory(first));
@@ -134,9 +134,9 @@ BOOST_AUTO_TEST_CASE(those_that_rest_leave_before_those_that_run_and_before_thei
   const auto idle = prefilled(s, 8);
   const auto first = ask(s, 4, 10), second = ask(s, 4, 2, 20);
   s.step();
-  const auto made = s.step();
-  BOOST_REQUIRE_EQUAL(made.swap_outs.size(), 1u);
-  BOOST_CHECK(made.swap_outs[0].sequence == idle);
+  const auto plan = s.step();
+  BOOST_REQUIRE_EQUAL(plan.swap_outs.size(), 1u);
+  BOOST_CHECK(plan.swap_outs[0].sequence == idle);
   s.finish();
   BOOST_CHECK(s.sampled(first) == alone(counting(4), 10));
   BOOST_CHECK(s.sampled(second) == alone(counting(4, 20), 2));

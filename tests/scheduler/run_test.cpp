@@ -26,9 +26,9 @@ BOOST_AUTO_TEST_CASE(a_sampling_run_stops_at_its_credits_and_goes_on_with_more) 
 }
 
 BOOST_AUTO_TEST_CASE(a_scheduler_can_be_moved) {
-  scheduler made(roomy());
-  const auto id = made.submit({}, {counting(5), output::last_logits});
-  scheduler moved = std::move(made);
+  scheduler original(roomy());
+  const auto id = original.submit({}, {counting(5), output::last_logits});
+  scheduler moved = std::move(original);
   BOOST_CHECK(row_of(moved.next(), id));
 }
 
@@ -59,7 +59,7 @@ BOOST_AUTO_TEST_CASE(an_end_token_is_reported_and_not_appended) {
   const auto id = s.sched.submit({.end_tokens = {-7, expected[3]}}, {counting(5), output::sample, plenty});
   s.finish();
   BOOST_CHECK(s.sampled(id) == expected);
-  BOOST_CHECK(s.events.back().what == event::kind::finished);
+  BOOST_CHECK(s.events.back().type == event::kind::finished);
   BOOST_CHECK(s.events.back().reason == finish::end_token);
   check_tokens(s.sched.tokens(id), joined(counting(5), {expected.begin(), expected.begin() + 3}));
   BOOST_CHECK(s.sched.idle(id));
@@ -102,13 +102,13 @@ BOOST_AUTO_TEST_CASE(logits_come_after_the_last_token_or_after_each) {
   BOOST_REQUIRE_EQUAL(s.events.size(), 1);
   BOOST_CHECK(s.events[0].last);
   BOOST_CHECK(s.sched.idle(last));
-  const auto each = s.sched.submit({}, {counting(10), output::all_logits});
+  const auto id = s.sched.submit({}, {counting(10), output::all_logits});
   s.events.clear();
   std::vector<int> counts;
-  while (!s.sched.idle(each)) {
+  while (!s.sched.idle(id)) {
     const auto step = s.step();
-    BOOST_CHECK(row_of(step, each)->wanted == output::all_logits);
-    counts.push_back(row_of(step, each)->count);
+    BOOST_CHECK(row_of(step, id)->wanted == output::all_logits);
+    counts.push_back(row_of(step, id)->count);
   }
   BOOST_CHECK((counts == std::vector{4, 4, 2}));
   BOOST_REQUIRE_EQUAL(s.events.size(), 3);
@@ -134,7 +134,7 @@ BOOST_AUTO_TEST_CASE(a_failing_prefill_returns_to_before_the_run) {
   const auto id = s.sched.submit({}, {counting(3), output::last_logits});
   s.finish();
   s.sched.start(id, {counting(9), output::sample, 5});
-  s.fails = [](const row& each) { return each.wanted == output::sample; };
+  s.fails = [](const row& row) { return row.wanted == output::sample; };
   s.finish();
   BOOST_CHECK(s.events.back().reason == finish::failed);
   BOOST_CHECK(s.sched.idle(id));
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_failing_decode_row_keeps_what_was_sampled_and_harms_no_ot
   const auto sound = s.sched.submit({}, {counting(4), output::sample, 9});
   s.step();
   s.step();
-  s.fails = [&](const row& each) { return each.sequence == broken; };
+  s.fails = [&](const row& row) { return row.sequence == broken; };
   s.finish();
   check_tokens(s.sched.tokens(broken), joined(counting(3), alone(counting(3), 2)));
   BOOST_CHECK_EQUAL(s.count(broken, event::kind::finished), 1);

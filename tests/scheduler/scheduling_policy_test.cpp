@@ -9,7 +9,7 @@ namespace {
 
 class fewest_tokens final : public scheduling_policy {
  public:
-  bool before(const candidate& a, const candidate& b) const noexcept override { return a.tokens < b.tokens; }
+  bool precedes(const candidate& a, const candidate& b) const noexcept override { return a.tokens < b.tokens; }
 };
 
 /// Keeps what it has seen of each sequence.
@@ -17,8 +17,8 @@ class curious final : public scheduling_policy {
  public:
   explicit curious(std::map<sequence_id, candidate>& seen) : seen_(seen) {}
 
-  bool before(const candidate& a, const candidate& b) const noexcept override {
-    for (const auto* each : {&a, &b}) seen_[each->sequence] = *each;
+  bool precedes(const candidate& a, const candidate& b) const noexcept override {
+    for (const auto* compared : {&a, &b}) seen_[compared->sequence] = *compared;
     return false;
   }
 

@@ -37,15 +37,15 @@ std::vector<event> served::absorb() {
 void served::record(const cogen::scheduler::step& done) {
   events.insert(events.end(), done.events.begin(), done.events.end());
   for (const auto& each : done.events)
-    if (each.what == event::kind::token)
+    if (each.type == event::kind::token)
       sampled_[each.sequence].push_back(
           done.sampled_of(done.rows[static_cast<std::size_t>(each.row)], each.after_drafts));
 }
 
-void served::record(const late_sample& what, const std::vector<event>& received) {
+void served::record(const late_sample& sample, const std::vector<event>& received) {
   events.insert(events.end(), received.begin(), received.end());
   for (const auto& each : received)
-    if (each.what == event::kind::token) sampled_[what.sequence].push_back(what.sampled);
+    if (each.type == event::kind::token) sampled_[sample.sequence].push_back(sample.sampled);
 }
 
 step served::step() {
@@ -68,9 +68,9 @@ void served::finish() {
   for (int steps = 0; !step().empty() || end_transfers(); ++steps) BOOST_REQUIRE_LT(steps, 100'000);
 }
 
-int served::count(sequence_id of, event::kind what) const {
-  return static_cast<int>(std::count_if(events.begin(), events.end(),
-                                        [&](const event& each) { return each.sequence == of && each.what == what; }));
+int served::count(sequence_id id, event::kind type) const {
+  return static_cast<int>(std::count_if(
+      events.begin(), events.end(), [&](const event& event) { return event.sequence == id && event.type == type; }));
 }
 
 std::vector<token> counting(int count, token first) {
@@ -91,11 +91,11 @@ sequence_id prefilled(served& s, int count) {
 }
 
 void check_continues(served& s, sequence_id id, const std::vector<token>& held, std::span<const token> encoder_input) {
-  const auto before = s.sampled(id).size();
+  const auto sampled = s.sampled(id).size();
   s.sched.start(id, {{}, output::sample, 3, 3});
   s.finish();
-  const auto all = s.sampled(id);
-  BOOST_CHECK(std::ranges::equal(std::span(all).subspan(before), alone(held, 3, encoder_input)));
+  const auto tokens = s.sampled(id);
+  BOOST_CHECK(std::ranges::equal(std::span(tokens).subspan(sampled), alone(held, 3, encoder_input)));
 }
 
 std::vector<token> alone(std::vector<token> prompt, int count, std::span<const token> encoder_input) {
@@ -135,7 +135,7 @@ limits crowded(int slots) {
 
 const row* row_of(const step& step, sequence_id id) {
   const auto found =
-      std::find_if(step.rows.begin(), step.rows.end(), [&](const row& each) { return each.sequence == id; });
+      std::find_if(step.rows.begin(), step.rows.end(), [&](const row& row) { return row.sequence == id; });
   return found == step.rows.end() ? nullptr : &*found;
 }
 
@@ -146,7 +146,7 @@ std::vector<token> tokens_of(const step& step, sequence_id id) {
 
 int tokens_in(const step& step) {
   return std::accumulate(step.rows.begin(), step.rows.end(), 0,
-                         [](int sum, const row& each) { return sum + each.count; });
+                         [](int sum, const row& row) { return sum + row.count; });
 }
 
 }  // namespace cogen::scheduler

@@ -40,7 +40,7 @@ class served {
   void record(const cogen::scheduler::step& done);
 
   /// The same of a late sample.
-  void record(const late_sample& what, const std::vector<event>& received);
+  void record(const late_sample& sample, const std::vector<event>& received);
 
   /// Both.
   cogen::scheduler::step step();
@@ -51,8 +51,8 @@ class served {
   /// Steps, and the ends of transfers when no step is left, until there is nothing to do.
   void finish();
 
-  const std::vector<token>& sampled(sequence_id of) { return sampled_[of]; }
-  int count(sequence_id of, event::kind what) const;
+  const std::vector<token>& sampled(sequence_id id) { return sampled_[id]; }
+  int count(sequence_id id, event::kind type) const;
 
  private:
   std::vector<cogen::scheduler::step> in_flight_;

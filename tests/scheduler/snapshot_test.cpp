@@ -32,8 +32,8 @@ struct copied_one {
 resume_state nine_tokens() { return {counting(9), 0, snapshot{9, 9, 9}}; }
 
 /// They are in another scheduler's store from now on.
-void bring(served& s, sequence_id id, const resume_state& what, std::vector<token> encoder_input = {}) {
-  s.runner.keep(s.sched.stored(id).value().name, {what.tokens, std::move(encoder_input), what.snapshot->reach});
+void bring(served& s, sequence_id id, const resume_state& history, std::vector<token> encoder_input = {}) {
+  s.runner.keep(s.sched.stored(id).value().name, {history.tokens, std::move(encoder_input), history.snapshot->reach});
 }
 
 }  // namespace

@@ -108,10 +108,10 @@ BOOST_AUTO_TEST_CASE(a_machine_that_becomes_slower_gets_smaller_chunks) {
   s.takes = machine_speed{2'000, 100};
   crowded(s);
   for (int i = 0; i < 15; ++i) s.step();
-  const int before = tokens_in(s.step());
+  const int tokens = tokens_in(s.step());
   s.takes = machine_speed{2'000, 300};
   for (int i = 0; i < 15; ++i) s.step();
-  BOOST_CHECK_LT(2 * tokens_in(s.step()), before);
+  BOOST_CHECK_LT(2 * tokens_in(s.step()), tokens);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

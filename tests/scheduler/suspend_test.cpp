@@ -8,13 +8,13 @@ BOOST_AUTO_TEST_CASE(abandoning_returns_to_the_tokens_from_before_the_run) {
   served s(roomy());
   const auto id = s.sched.submit({.max_new_tokens = 8}, {counting(5), output::sample, 9, 2});
   s.finish();
-  const std::vector<token> before(s.sched.tokens(id).begin(), s.sched.tokens(id).end());
+  const std::vector<token> tokens(s.sched.tokens(id).begin(), s.sched.tokens(id).end());
   s.sched.start(id, {{1, 2, 3}, output::sample, 3});
   s.step();
   s.step();
   s.sched.abandon(id);
   BOOST_CHECK(s.sched.idle(id));
-  BOOST_CHECK(std::ranges::equal(s.sched.tokens(id), before));
+  BOOST_CHECK(std::ranges::equal(s.sched.tokens(id), tokens));
   s.sched.start(id, {{}, output::sample, 100});
   s.finish();
   BOOST_CHECK(std::ranges::equal(std::span(s.sched.tokens(id)).subspan(5), alone(counting(5), 8)));

@@ -120,9 +120,9 @@ BOOST_AUTO_TEST_CASE(while_one_comes_back_the_others_go_on) {
   BOOST_CHECK_EQUAL(p.s.count(third, event::kind::token), 2);
   BOOST_REQUIRE(!p.s.sched.scheduled(p.idle));
   p.s.sched.start(p.idle, {{}, output::sample, 3, 3});
-  const auto before = p.s.count(runs, event::kind::token);
+  const auto sampled = p.s.count(runs, event::kind::token);
   for (int i = 0; i < 5; ++i) BOOST_CHECK(row_of(p.s.step(), runs));
-  BOOST_CHECK_EQUAL(p.s.count(runs, event::kind::token), before + 5);
+  BOOST_CHECK_EQUAL(p.s.count(runs, event::kind::token), sampled + 5);
   BOOST_CHECK_EQUAL(p.s.count(p.idle, event::kind::token), 0);
   p.s.end_transfers();
   for (int i = 0; i < 3; ++i) p.s.step();

@@ -21,9 +21,9 @@ bool share(const token_list& a, const token_list& b) { return a.data() == b.data
 BOOST_AUTO_TEST_CASE(a_list_finds_what_its_copy_appended_before) {
   token_list ahead(counting(3));
   auto behind = ahead;
-  for (token each = 3; each < 200; ++each) {
-    ahead.push_back(each);
-    if (each > 3) behind.push_back(each - 1);
+  for (token id = 3; id < 200; ++id) {
+    ahead.push_back(id);
+    if (id > 3) behind.push_back(id - 1);
     BOOST_REQUIRE(share(ahead, behind) || ahead.size() == behind.size() + 1);
   }
   behind.push_back(199);
@@ -34,12 +34,12 @@ BOOST_AUTO_TEST_CASE(a_list_finds_what_its_copy_appended_before) {
 BOOST_AUTO_TEST_CASE(a_list_cut_and_continued_otherwise_leaves_its_copies_as_they_are) {
   const token_list whole(counting(10));
   auto cut = whole;
-  const auto* const before = whole.data();
+  const auto* const data = whole.data();
   cut.truncate(6);
   cut.append(std::vector{6, 50, 51});
   BOOST_TEST(held(cut) == joined(counting(7), {50, 51}), boost::test_tools::per_element());
   BOOST_TEST(held(whole) == counting(10), boost::test_tools::per_element());
-  BOOST_TEST(whole.data() == before);
+  BOOST_TEST(whole.data() == data);
 }
 
 BOOST_AUTO_TEST_CASE(copies_that_part_from_a_third_alike_share_their_memory) {
@@ -95,20 +95,20 @@ BOOST_AUTO_TEST_CASE(lists_that_share_memory_any_way_hold_what_vectors_would) {
     std::vector<token_list> lists(5);
     std::vector<std::vector<token>> plain(5);
     for (int change = 0; change < 200; ++change) {
-      const auto one = static_cast<std::size_t>(random.between(0, 4));
+      const auto first = static_cast<std::size_t>(random.between(0, 4));
       const auto other = static_cast<std::size_t>(random.between(0, 4));
       if (random.chance(10)) {
-        lists[one] = lists[other];
-        plain[one] = plain[other];
+        lists[first] = lists[other];
+        plain[first] = plain[other];
       } else if (random.chance(20)) {
-        const auto length = static_cast<std::size_t>(random.between(0, static_cast<int>(plain[one].size())));
-        lists[one].truncate(length);
-        plain[one].resize(length);
+        const auto length = static_cast<std::size_t>(random.between(0, static_cast<int>(plain[first].size())));
+        lists[first].truncate(length);
+        plain[first].resize(length);
       } else {
         std::vector<token> more(static_cast<std::size_t>(random.chance(50) ? 1 : random.between(0, 20)));
         for (token& each : more) each = random.between(0, 1);
-        lists[one].append(more);
-        plain[one].insert(plain[one].end(), more.begin(), more.end());
+        lists[first].append(more);
+        plain[first].insert(plain[first].end(), more.begin(), more.end());
       }
       for (std::size_t i = 0; i < lists.size(); ++i) BOOST_REQUIRE(held(lists[i]) == plain[i]);
     }
@@ -147,13 +147,13 @@ BOOST_AUTO_TEST_CASE(a_list_follows_its_copy_on_another_thread) {
 BOOST_AUTO_TEST_CASE(tokens_of_a_sequence_stay_as_they_are_for_who_holds_a_copy) {
   served s(roomy());
   const auto id = prefilled(s, 10);
-  const auto before = s.sched.tokens(id);
+  const auto tokens = s.sched.tokens(id);
   s.sched.truncate(id, 6);
   s.sched.start(id, {{50, 51}, output::sample, 3, 3});
   s.finish();
   const auto after = s.sched.tokens(id);
   s.sched.cancel(id);
-  BOOST_TEST(held(before) == counting(10), boost::test_tools::per_element());
+  BOOST_TEST(held(tokens) == counting(10), boost::test_tools::per_element());
   const auto fed = joined(counting(6), {50, 51});
   BOOST_TEST(held(after) == joined(fed, alone(fed, 3)), boost::test_tools::per_element());
 }
@@ -174,7 +174,7 @@ BOOST_AUTO_TEST_CASE(a_fork_shares_its_tokens_until_it_goes_on_otherwise) {
 BOOST_AUTO_TEST_CASE(a_preempted_sequence_runs_again_from_what_it_holds_since_it_was_cut) {
   served s(roomy());
   const auto id = prefilled(s, 10);
-  const auto before = s.sched.tokens(id);
+  const auto tokens = s.sched.tokens(id);
   s.sched.truncate(id, 6);
   s.sched.start(id, {{50, 51}, output::last_logits});
   s.finish();
@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(a_preempted_sequence_runs_again_from_what_it_holds_since_it
   const auto step = s.step();
   BOOST_TEST(tokens_of(step, id) == joined(counting(6), {50, 60}), boost::test_tools::per_element());
   check_continues(s, id, joined(counting(6), {50, 60}));
-  BOOST_TEST(held(before) == counting(10), boost::test_tools::per_element());
+  BOOST_TEST(held(tokens) == counting(10), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(prefixes_that_are_kept_share_the_tokens_of_their_sequence) {

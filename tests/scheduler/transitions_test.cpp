@@ -6,12 +6,12 @@
 namespace cogen::scheduler {
 namespace {
 
-void check_next(served& s, sequence_id id, status from, status to, int slot) {
+void check_next(served& s, sequence_id id, status previous, status current, int slot) {
   const auto next = s.sched.next_transition();
   BOOST_REQUIRE(next);
   BOOST_CHECK(next->sequence == id);
-  BOOST_CHECK(next->from == from);
-  BOOST_CHECK(next->to == to);
+  BOOST_CHECK(next->previous == previous);
+  BOOST_CHECK(next->current == current);
   BOOST_TEST(next->slot == slot);
 }
 

@@ -32,8 +32,8 @@ struct counted_blocks {
 
 counted_blocks count(const std::vector<api::block_change>& changes, counted_blocks so_far = {}) {
   for (const auto& change : changes) {
-    const bool begins = change.what == api::block_change::kind::begin,
-               ends = change.what == api::block_change::kind::end;
+    const bool begins = change.type == api::block_change::kind::begin,
+               ends = change.type == api::block_change::kind::end;
     so_far.begun += begins;
     so_far.ended += ends;
     so_far.open += begins - ends;
@@ -122,8 +122,8 @@ BOOST_AUTO_TEST_CASE(texts_that_are_embedded_are_counted) {
 BOOST_AUTO_TEST_CASE(sequences_run_in_places_whatever_their_slots) {
   using kind = cogen::sequence_event::kind;
   server::metrics::meter meter(2, nullptr);
-  const auto happens = [&](kind what, std::uint64_t id, int slot) {
-    meter.on_sequence({.what = what, .id = id, .at = {}, .slot = slot});
+  const auto happens = [&](kind event, std::uint64_t id, int slot) {
+    meter.on_sequence({.type = event, .id = id, .time = {}, .slot = slot});
   };
   const auto running = [&] {
     std::vector<std::uint64_t> ids;
@@ -165,12 +165,12 @@ BOOST_AUTO_TEST_CASE(one_block_is_open_at_a_time) {
                      .tool_calls = {{.index = 0, .id = "a", .name = "f"},
                                     {.index = 0, .arguments = "{}"},
                                     {.index = 1, .name = "g", .arguments = "{}"}}};
-  counted_blocks all;
-  for (const auto& piece : {thought, thought, text, calls}) all = count(blocks.on(piece), all);
-  all = count(blocks.end(), all);
-  BOOST_TEST(all.begun == 4);
-  BOOST_TEST(all.ended == 4);
-  BOOST_TEST(all.text == "hmhmso{}{}");
+  counted_blocks total;
+  for (const auto& piece : {thought, thought, text, calls}) total = count(blocks.split(piece), total);
+  total = count(blocks.end(), total);
+  BOOST_TEST(total.begun == 4);
+  BOOST_TEST(total.ended == 4);
+  BOOST_TEST(total.text == "hmhmso{}{}");
   BOOST_TEST(blocks.blocks().at(3).name == "g");
   BOOST_TEST(blocks.blocks().at(2).id == "a");
 }
@@ -216,13 +216,13 @@ BOOST_AUTO_TEST_CASE(keys_are_tenants) {
 }
 
 BOOST_AUTO_TEST_CASE(histograms_add_up) {
-  server::metrics::snapshot one{.model = "a\"b", .stats = {}, .counted = {}, .slots = 2, .cache_capacity = 100};
-  one.stats.scheduled = 2;
-  one.stats.cache_bytes = 50;
-  one.counted.first_token.add(0.001);
-  one.counted.first_token.add(0.003);
-  one.counted.first_token.add(1000);
-  const auto text = server::metrics::exposition(std::vector{one}, server::metrics_names::vllm);
+  server::metrics::snapshot state{.model = "a\"b", .stats = {}, .counted = {}, .slots = 2, .cache_capacity = 100};
+  state.stats.scheduled = 2;
+  state.stats.cache_bytes = 50;
+  state.counted.first_token.add(0.001);
+  state.counted.first_token.add(0.003);
+  state.counted.first_token.add(1000);
+  const auto text = server::metrics::exposition(std::vector{state}, server::metrics_names::vllm);
   const auto has = [&](std::string_view line) { return text.find(line) != std::string::npos; };
   BOOST_TEST(has("vllm:num_requests_running{model_name=\"a\\\"b\"} 2\n"));
   BOOST_TEST(has("vllm:kv_cache_usage_perc{model_name=\"a\\\"b\"} 0.5\n"));
@@ -230,7 +230,7 @@ BOOST_AUTO_TEST_CASE(histograms_add_up) {
   BOOST_TEST(has("vllm:time_to_first_token_seconds_bucket{le=\"0.005\",model_name=\"a\\\"b\"} 2\n"));
   BOOST_TEST(has("vllm:time_to_first_token_seconds_bucket{le=\"+Inf\",model_name=\"a\\\"b\"} 3\n"));
   BOOST_TEST(has("vllm:time_to_first_token_seconds_count{model_name=\"a\\\"b\"} 3\n"));
-  const auto llama = server::metrics::exposition(std::vector{one}, server::metrics_names::llamacpp);
+  const auto llama = server::metrics::exposition(std::vector{state}, server::metrics_names::llamacpp);
   BOOST_TEST(llama.find("llamacpp:requests_processing 2\n") != std::string::npos);
 }
 

@@ -52,51 +52,51 @@ struct watched_connection {
 BOOST_AUTO_TEST_SUITE(closed_peers)
 
 BOOST_AUTO_TEST_CASE(bytes_are_no_end) {
-  watched_connection one;
-  one.wait();
-  BOOST_TEST(!one.over);
-  BOOST_TEST(one.watched.available() == 2000U);
+  watched_connection peer;
+  peer.wait();
+  BOOST_TEST(!peer.over);
+  BOOST_TEST(peer.watched.available() == 2000U);
 }
 
 BOOST_AUTO_TEST_CASE(a_closed_side_is_noticed_behind_bytes) {
-  watched_connection one;
-  one.wait();
-  one.client.shutdown(net::ip::tcp::socket::shutdown_send);
-  one.run_until_over();
-  BOOST_TEST(!one.failed);
-  BOOST_TEST(one.watched.available() == 2000U);
+  watched_connection peer;
+  peer.wait();
+  peer.client.shutdown(net::ip::tcp::socket::shutdown_send);
+  peer.run_until_over();
+  BOOST_TEST(!peer.failed);
+  BOOST_TEST(peer.watched.available() == 2000U);
 }
 
 BOOST_AUTO_TEST_CASE(a_reset_is_noticed) {
-  watched_connection one;
-  one.wait();
-  one.client.set_option(net::socket_base::linger(true, 0));
-  one.client.close();
-  one.run_until_over();
-  BOOST_TEST(!one.failed);
+  watched_connection peer;
+  peer.wait();
+  peer.client.set_option(net::socket_base::linger(true, 0));
+  peer.client.close();
+  peer.run_until_over();
+  BOOST_TEST(!peer.failed);
 }
 
 BOOST_AUTO_TEST_CASE(waiting_is_cancelled) {
-  watched_connection one;
-  one.wait();
-  one.cancel.emit(net::cancellation_type::terminal);
-  one.run_until_over();
-  BOOST_CHECK(one.failed);
+  watched_connection peer;
+  peer.wait();
+  peer.cancel.emit(net::cancellation_type::terminal);
+  peer.run_until_over();
+  BOOST_CHECK(peer.failed);
 }
 
 BOOST_AUTO_TEST_CASE(without_a_descriptor_nothing_is_noticed) {
-  watched_connection one;
+  watched_connection peer;
   rlimit usual{};
   ::getrlimit(RLIMIT_NOFILE, &usual);
   const rlimit none{.rlim_cur = 0, .rlim_max = usual.rlim_max};
   ::setrlimit(RLIMIT_NOFILE, &none);
-  one.wait();
+  peer.wait();
   ::setrlimit(RLIMIT_NOFILE, &usual);
-  one.client.close();
-  one.context.poll();
-  BOOST_TEST(!one.over);
-  one.cancel.emit(net::cancellation_type::terminal);
-  one.run_until_over();
+  peer.client.close();
+  peer.context.poll();
+  BOOST_TEST(!peer.over);
+  peer.cancel.emit(net::cancellation_type::terminal);
+  peer.run_until_over();
 }
 
 BOOST_AUTO_TEST_SUITE_END()

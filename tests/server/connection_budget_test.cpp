@@ -44,7 +44,7 @@ struct visited {
   net::io_context context;
   http::service service{
       .limits = {.header = 1024, .body = 1 << 20, .idle = 1h, .receive = 1h, .send = 1h, .read_ahead = 256},
-      .handler = [this](http::exchange& one) { return answer(one); },
+      .handler = [this](http::exchange& call) { return answer(call); },
       .refuse = [](const http::parse_error& why) { return http::response{.status = why.status, .body = why.message}; },
       .bodies = std::make_shared<http::fair_budget>(400 * kib),
       .answers = std::make_shared<http::fair_budget>(400 * kib)};
@@ -65,40 +65,40 @@ struct visited {
     BOOST_TEST(service.answers->taken() == 0U);
   }
 
-  net::awaitable<void> answer(http::exchange& one) {
+  net::awaitable<void> answer(http::exchange& call) {
     http::response whole;
     try {
-      whole.body = std::to_string((co_await one.read_whole_body()).size());
+      whole.body = std::to_string((co_await call.read_whole_body()).size());
     } catch (const http::body_error& why) {
       whole = service.refuse({why.status(), why.what()});
     }
     boost::system::error_code woken;
     if (is_paused) co_await resume.async_wait(net::redirect_error(net::use_awaitable, woken));
-    const auto& path = one.request().path;
+    const auto& path = call.request().path;
     const auto size = path.find_first_of("123456789");
     if (size != std::string::npos) whole.body.assign(std::stoul(path.substr(size)), 'a');
-    if (!path.starts_with("/events")) co_return co_await one.respond(std::move(whole));
-    co_await one.begin({});
+    if (!path.starts_with("/events")) co_return co_await call.respond(std::move(whole));
+    co_await call.begin({});
     for (auto& each : visitors) each.client->reads = !are_deaf;
-    co_await one.write(whole.body);
-    co_await one.end();
+    co_await call.write(whole.body);
+    co_await call.end();
   }
 
   visitor& connect(const std::string& network) {
-    auto& one = visitors.emplace_back(context);
-    one.connection = std::make_shared<http::connection>(std::make_unique<memory_transport>(one.client),
-                                                        context.get_executor(), service, network);
-    net::co_spawn(context, one.connection->run(), [&one](std::exception_ptr) { one.over = true; });
+    auto& guest = visitors.emplace_back(context);
+    guest.connection = std::make_shared<http::connection>(std::make_unique<memory_transport>(guest.client),
+                                                          context.get_executor(), service, network);
+    net::co_spawn(context, guest.connection->run(), [&guest](std::exception_ptr) { guest.over = true; });
     context.poll();
-    return one;
+    return guest;
   }
 
   /// A client that has sent so much.
   visitor& sends(const std::string& network, const std::string& bytes) {
-    auto& one = connect(network);
-    one.client->send(bytes);
+    auto& guest = connect(network);
+    guest.client->send(bytes);
     context.poll();
-    return one;
+    return guest;
   }
 
   /// A client that has sent so many bytes of a body.
@@ -110,20 +110,20 @@ struct visited {
 
   /// A client that asks for a path and does not read the answer.
   visitor& asks_deaf(const std::string& network, const std::string& path) {
-    auto& one = connect(network);
+    auto& guest = connect(network);
     are_deaf = true;
-    one.client->reads = path.starts_with("/events");
-    one.client->send("GET " + path + " HTTP/1.1\r\nHost: h\r\n\r\n");
+    guest.client->reads = path.starts_with("/events");
+    guest.client->send("GET " + path + " HTTP/1.1\r\nHost: h\r\n\r\n");
     context.poll();
-    return one;
+    return guest;
   }
 
   /// Until the connection has ended.
-  bool run_to_the_end_of(const visitor& one) {
+  bool run_to_the_end_of(const visitor& guest) {
     context.restart();
-    while (!one.over && context.run_one_for(60s) > 0) {
+    while (!guest.over && context.run_one_for(60s) > 0) {
     }
-    return one.over;
+    return guest.over;
   }
 };
 
@@ -132,41 +132,41 @@ struct visited {
 BOOST_AUTO_TEST_SUITE(connection_budgets)
 
 BOOST_AUTO_TEST_CASE(large_bodies_wait_for_room_and_small_ones_need_none) {
-  visited all;
-  auto& first = all.posts("a", 10, small + 250 * kib);
-  auto& second = all.posts("b", small + 200 * kib);
+  visited site;
+  auto& first = site.posts("a", 10, small + 250 * kib);
+  auto& second = site.posts("b", small + 200 * kib);
   BOOST_TEST(!second.is_answered());
   BOOST_TEST(second.client->sent.size() > 190 * kib);  // it is not even read
-  BOOST_TEST(all.posts("b", small).is_answered());
-  BOOST_TEST(all.posts("c", small + 150 * kib).is_answered());
-  BOOST_TEST(all.posts("a", small + 1).client->received == "");  // it has more than it leaves
+  BOOST_TEST(site.posts("b", small).is_answered());
+  BOOST_TEST(site.posts("c", small + 150 * kib).is_answered());
+  BOOST_TEST(site.posts("a", small + 1).client->received == "");  // it has more than it leaves
   first.client->leave();
-  all.context.poll();
+  site.context.poll();
   BOOST_TEST(second.is_answered());
 }
 
 BOOST_AUTO_TEST_CASE(a_body_counts_until_its_answer_begins) {
-  visited all;
-  all.is_paused = true;
-  auto& first = all.posts("a", small + 300 * kib);
-  BOOST_TEST(all.service.bodies->taken() == 300 * kib);
-  auto& second = all.posts("b", small + 300 * kib);
+  visited site;
+  site.is_paused = true;
+  auto& first = site.posts("a", small + 300 * kib);
+  BOOST_TEST(site.service.bodies->taken() == 300 * kib);
+  auto& second = site.posts("b", small + 300 * kib);
   BOOST_TEST(second.client->sent.size() > 300 * kib);
   first.client->reads = false;  // the answer begins, though nobody takes it
-  all.resume.cancel();
-  all.context.poll();
+  site.resume.cancel();
+  site.context.poll();
   BOOST_TEST(!first.is_answered());
   BOOST_TEST(second.client->sent.size() == 0U);
-  all.resume.cancel();
-  all.context.poll();
+  site.resume.cancel();
+  site.context.poll();
   BOOST_TEST(second.is_answered());
 }
 
 BOOST_AUTO_TEST_CASE(a_body_without_a_length_is_refused_where_there_is_no_room) {
-  visited all;
-  all.posts("a", 10, small + 250 * kib);
-  auto& chunked = all.sends("b", "POST /body HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n40000\r\n" +
-                                     std::string(0x40000, 'x') + "\r\n");
+  visited site;
+  site.posts("a", 10, small + 250 * kib);
+  auto& chunked = site.sends("b", "POST /body HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n40000\r\n" +
+                                      std::string(0x40000, 'x') + "\r\n");
   BOOST_TEST(chunked.is_answered("503"));
   BOOST_TEST(
       chunked.client->received.ends_with("the bodies of all requests may have 409600 bytes together, and there is "
@@ -174,39 +174,39 @@ BOOST_AUTO_TEST_CASE(a_body_without_a_length_is_refused_where_there_is_no_room) 
 }
 
 BOOST_AUTO_TEST_CASE(nobody_waits_for_room_longer_than_to_receive) {
-  visited all;
-  all.posts("a", 10, small + 250 * kib);
-  all.service.limits.receive = 1ms;
-  auto& late = all.posts("b", small + 200 * kib);
-  all.run_to_the_end_of(late);
+  visited site;
+  site.posts("a", 10, small + 250 * kib);
+  site.service.limits.receive = 1ms;
+  auto& late = site.posts("b", small + 200 * kib);
+  site.run_to_the_end_of(late);
   BOOST_TEST(late.is_answered("503"));
 }
 
 BOOST_AUTO_TEST_CASE(who_leaves_while_it_waits_for_room_is_gone) {
-  visited all;
-  all.posts("a", 10, small + 250 * kib);
-  auto& leaving = all.posts("b", small + 200 * kib);
+  visited site;
+  site.posts("a", 10, small + 250 * kib);
+  auto& leaving = site.posts("b", small + 200 * kib);
   BOOST_TEST(!leaving.over);
   leaving.client->leave();
-  all.context.poll();
+  site.context.poll();
   BOOST_TEST(leaving.over);
   BOOST_TEST(leaving.client->received == "");
 }
 
 BOOST_AUTO_TEST_CASE(answers_that_are_not_read_are_bounded) {
   for (const std::string path : {"/", "/events/"}) {
-    visited all;
+    visited site;
     const auto ask = [&](const std::string& network, std::size_t size) -> visitor& {
-      return all.asks_deaf(network, path + std::to_string(size));
+      return site.asks_deaf(network, path + std::to_string(size));
     };
     ask("a", small + 200 * kib);
-    BOOST_TEST(all.service.answers->taken() == 200 * kib);
+    BOOST_TEST(site.service.answers->taken() == 200 * kib);
     auto& second = ask("a", small + 1);
     auto& other = ask("b", small + 100 * kib);
     auto& little = ask("a", small);
-    BOOST_TEST(all.service.answers->taken() == 300 * kib);
-    for (auto* one : {&second, &other, &little}) one->client->read_again();
-    all.context.poll();
+    BOOST_TEST(site.service.answers->taken() == 300 * kib);
+    for (auto* guest : {&second, &other, &little}) guest->client->read_again();
+    site.context.poll();
     BOOST_TEST(other.client->received.size() > small + 100 * kib);
     BOOST_TEST(little.is_answered());
     BOOST_TEST(second.client->received.size() < 500U);
@@ -236,12 +236,12 @@ BOOST_AUTO_TEST_CASE(a_connection_ends_where_a_client_takes_too_long) {
         slow_client{&http::connection_limits::receive, half, true},
         slow_client{&http::connection_limits::receive, get + half, true},
         slow_client{&http::connection_limits::send, get, false}}) {
-    visited all;
-    all.service.limits.*exceeded = 1ms;
-    auto& one = all.connect("a");
-    one.client->reads = reads;
-    one.client->send(sent);
-    BOOST_TEST(all.run_to_the_end_of(one), sent);
+    visited site;
+    site.service.limits.*exceeded = 1ms;
+    auto& guest = site.connect("a");
+    guest.client->reads = reads;
+    guest.client->send(sent);
+    BOOST_TEST(site.run_to_the_end_of(guest), sent);
   }
 }
 

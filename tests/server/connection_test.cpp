@@ -30,7 +30,7 @@ struct served {
   bool over = false;
   http::service service{
       .limits = {.header = 1024, .body = 64, .read_ahead = 256},
-      .handler = [this](http::exchange& one) { return answer(one); },
+      .handler = [this](http::exchange& call) { return answer(call); },
       .refuse = [](const http::parse_error& why) { return http::response{.status = why.status, .body = why.message}; }};
   std::shared_ptr<http::connection> connection;
 
@@ -46,43 +46,43 @@ struct served {
     BOOST_TEST(over);
   }
 
-  net::awaitable<void> answer(http::exchange& one) {
+  net::awaitable<void> answer(http::exchange& call) {
     ++begun;
-    one.add_header("X-Number", std::to_string(begun));
-    if (one.request().path == "/long") {
+    call.add_header("X-Number", std::to_string(begun));
+    if (call.request().path == "/long") {
       boost::system::error_code ended;
       net::steady_timer forever(context, net::steady_timer::time_point::max());
       co_await forever.async_wait(net::redirect_error(net::use_awaitable, ended));
       ++cancelled;
-    } else if (one.request().path == "/upload") {
+    } else if (call.request().path == "/upload") {
       char part[3];
       std::string body;
-      while (const auto count = co_await one.read_body(net::buffer(part))) body.append(part, count);
+      while (const auto count = co_await call.read_body(net::buffer(part))) body.append(part, count);
       http::response whole{.body = "<" + body + ">"};
-      co_await one.respond(std::move(whole));
-    } else if (one.request().path == "/events") {
-      http::event_stream events(one);
+      co_await call.respond(std::move(whole));
+    } else if (call.request().path == "/events") {
+      http::event_stream events(call);
       co_await events.send("1");
       co_await events.ping();
       co_await events.send("2", "named");
       co_await events.end();
     } else {
-      co_await echo(one);
+      co_await echo(call);
     }
   }
 
   /// Answers with the path and the whole body, or with why there is none.
-  net::awaitable<void> echo(http::exchange& one) {
-    http::response whole{.body = one.request().path};
-    if (one.request().path != "/refused") {
+  net::awaitable<void> echo(http::exchange& call) {
+    http::response whole{.body = call.request().path};
+    if (call.request().path != "/refused") {
       try {
-        const auto body = co_await one.read_whole_body();
+        const auto body = co_await call.read_whole_body();
         whole.body += body;
       } catch (const http::body_error& why) {
         whole = service.refuse({why.status(), why.what()});
       }
     }
-    co_await one.respond(std::move(whole));
+    co_await call.respond(std::move(whole));
   }
 
   const std::string& after(std::string_view bytes) {
@@ -94,7 +94,8 @@ struct served {
 
 std::size_t count_of(std::string_view text, std::string_view part) {
   std::size_t count = 0;
-  for (auto at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++count;
+  for (auto position = text.find(part); position != std::string_view::npos; position = text.find(part, position + 1))
+    ++count;
   return count;
 }
 
@@ -106,9 +107,9 @@ BOOST_AUTO_TEST_SUITE(http_connections)
 
 BOOST_AUTO_TEST_CASE(requests_are_answered_in_order_however_they_are_cut) {
   for (std::size_t part = 1; part < 60; ++part) {
-    served one;
-    one.client->reads_at_once = part;
-    const auto& answers = one.after(get + "POST /y HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc" + get);
+    served host;
+    host.client->reads_at_once = part;
+    const auto& answers = host.after(get + "POST /y HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n\r\nabc" + get);
     BOOST_TEST(count_of(answers, "HTTP/1.1 200 OK\r\n") == 3U);
     BOOST_TEST(count_of(answers, "X-Number: 2\r\n") == 1U);
     BOOST_TEST(answers.find("/yabc") < answers.rfind("/x"));
@@ -121,113 +122,113 @@ BOOST_AUTO_TEST_CASE(a_body_is_streamed_however_it_is_cut) {
   const std::string chunked =
       "PUT /upload HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n";
   for (std::size_t part = 1; part < 60; ++part) {
-    served one;
-    one.client->reads_at_once = part;
-    const auto& answers = one.after(sized + get + chunked + get);
+    served host;
+    host.client->reads_at_once = part;
+    const auto& answers = host.after(sized + get + chunked + get);
     BOOST_TEST(count_of(answers, "HTTP/1.1 200 OK\r\n") == 4U);
     BOOST_TEST(count_of(answers, "Connection: close") == 0U);
     BOOST_TEST(answers.find("<" + text + ">") < answers.find("/x"));
     BOOST_TEST(answers.find("/x") < answers.find("<abcde>"));
     BOOST_TEST(answers.find("<abcde>") < answers.rfind("/x"));
-    BOOST_TEST(!one.over);
+    BOOST_TEST(!host.over);
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_body_that_is_streamed_is_asked_for_when_it_is_read) {
-  served one;
+  served host;
   const std::string head = "PUT /upload HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n";
-  BOOST_TEST(one.after(head) == "HTTP/1.1 100 Continue\r\n\r\n");
-  BOOST_TEST(one.begun == 1);
-  BOOST_TEST(one.after("ab").ends_with("Continue\r\n\r\n"));
-  BOOST_TEST(one.after("cd").ends_with("<abcd>"));
-  BOOST_TEST(one.after(get).ends_with("/x"));
+  BOOST_TEST(host.after(head) == "HTTP/1.1 100 Continue\r\n\r\n");
+  BOOST_TEST(host.begun == 1);
+  BOOST_TEST(host.after("ab").ends_with("Continue\r\n\r\n"));
+  BOOST_TEST(host.after("cd").ends_with("<abcd>"));
+  BOOST_TEST(host.after(get).ends_with("/x"));
 }
 
 BOOST_AUTO_TEST_CASE(an_answer_before_the_body_was_read_is_the_last_one) {
-  served one;
+  served host;
   const auto& answer =
-      one.after("PUT /refused HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+      host.after("PUT /refused HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
   BOOST_TEST(answer.starts_with("HTTP/1.1 200 OK\r\n"));
   BOOST_TEST(count_of(answer, "Connection: close\r\n") == 1U);
-  BOOST_TEST(count_of(one.after("abcd" + get), "HTTP/1.1 200 OK\r\n") == 1U);
+  BOOST_TEST(count_of(host.after("abcd" + get), "HTTP/1.1 200 OK\r\n") == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(a_body_that_breaks_off_or_is_malformed_ends_there) {
   for (const bool leaves : {false, true}) {
-    served one;
-    one.after("PUT /upload HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
-    if (leaves) one.client->leave();
-    const auto& answer = one.after(leaves ? "" : "what?\r\n");
+    served host;
+    host.after("PUT /upload HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+    if (leaves) host.client->leave();
+    const auto& answer = host.after(leaves ? "" : "what?\r\n");
     BOOST_TEST(count_of(answer, "Connection: close\r\n") == 1U);
     BOOST_TEST(answer.ends_with("<abc>"));
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_head_has_no_body_even_if_its_answer_comes_in_parts) {
-  served one;
-  const auto& answer = one.after("HEAD /events HTTP/1.1\r\nHost: h\r\n\r\n");
+  served host;
+  const auto& answer = host.after("HEAD /events HTTP/1.1\r\nHost: h\r\n\r\n");
   BOOST_TEST(answer.ends_with("Transfer-Encoding: chunked\r\n\r\n"));
-  BOOST_TEST(one.after(get).ends_with("/x"));
+  BOOST_TEST(host.after(get).ends_with("/x"));
 }
 
 BOOST_AUTO_TEST_CASE(events_are_chunks) {
-  served one;
-  const auto answer = one.after("GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
+  served host;
+  const auto answer = host.after("GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
   BOOST_TEST(answer.find("Transfer-Encoding: chunked\r\n") != std::string::npos);
   BOOST_TEST(
       answer.ends_with("\r\n\r\n9\r\ndata: 1\n\n\r\n8\r\n: ping\n\n\r\n16\r\nevent: named\ndata: 2\n\n\r\n0\r\n\r\n"));
-  BOOST_TEST(one.after(get).ends_with("/x"));
+  BOOST_TEST(host.after(get).ends_with("/x"));
 }
 
 BOOST_AUTO_TEST_CASE(old_clients_get_events_up_to_the_end) {
-  served one;
-  const auto answer = one.after("GET /events HTTP/1.0\r\n\r\n");
+  served host;
+  const auto answer = host.after("GET /events HTTP/1.0\r\n\r\n");
   BOOST_TEST(answer.ends_with("\r\n\r\ndata: 1\n\n: ping\n\nevent: named\ndata: 2\n\n"));
   BOOST_TEST(answer.find("chunked") == std::string::npos);
-  one.client->leave();
-  one.context.poll();
-  BOOST_TEST(one.over);
+  host.client->leave();
+  host.context.poll();
+  BOOST_TEST(host.over);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_leaves_cancels_its_answer) {
-  served one;
-  one.after("GET /long HTTP/1.1\r\nHost: h\r\n\r\n");
-  BOOST_TEST(one.begun == 1);
-  BOOST_TEST(one.cancelled == 0);
-  one.client->leave();
-  one.context.poll();
-  BOOST_TEST(one.cancelled == 1);
-  BOOST_TEST(one.over);
+  served host;
+  host.after("GET /long HTTP/1.1\r\nHost: h\r\n\r\n");
+  BOOST_TEST(host.begun == 1);
+  BOOST_TEST(host.cancelled == 0);
+  host.client->leave();
+  host.context.poll();
+  BOOST_TEST(host.cancelled == 1);
+  BOOST_TEST(host.over);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_leaves_after_another_request_is_noticed) {
-  served one;
-  one.after("GET /long HTTP/1.1\r\nHost: h\r\n\r\n" + get);
-  BOOST_TEST(one.cancelled == 0);
-  one.client->leave();
-  one.context.poll();
-  BOOST_TEST(one.cancelled == 1);
-  BOOST_TEST(one.begun == 1);
+  served host;
+  host.after("GET /long HTTP/1.1\r\nHost: h\r\n\r\n" + get);
+  BOOST_TEST(host.cancelled == 0);
+  host.client->leave();
+  host.context.poll();
+  BOOST_TEST(host.cancelled == 1);
+  BOOST_TEST(host.begun == 1);
 }
 
 BOOST_AUTO_TEST_CASE(no_more_is_read_ahead_than_allowed) {
-  served one;
-  one.client->reads_at_once = 64;
-  const std::string ahead(2 * one.service.limits.read_ahead, 'x');
-  one.after("GET /long HTTP/1.1\r\nHost: h\r\n\r\n" + ahead);
-  BOOST_TEST(one.client->sent.size() > ahead.size() - one.service.limits.read_ahead - 64);
-  one.client->leave();
-  one.context.poll();
-  BOOST_TEST(one.cancelled == 1);
-  BOOST_TEST(one.over);
+  served host;
+  host.client->reads_at_once = 64;
+  const std::string ahead(2 * host.service.limits.read_ahead, 'x');
+  host.after("GET /long HTTP/1.1\r\nHost: h\r\n\r\n" + ahead);
+  BOOST_TEST(host.client->sent.size() > ahead.size() - host.service.limits.read_ahead - 64);
+  host.client->leave();
+  host.context.poll();
+  BOOST_TEST(host.cancelled == 1);
+  BOOST_TEST(host.over);
 }
 
 BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_and_ends_the_connection) {
-  served one;
-  const auto answer = one.after("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 65\r\n\r\n" + get);
+  served host;
+  const auto answer = host.after("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 65\r\n\r\n" + get);
   BOOST_TEST(answer.starts_with("HTTP/1.1 413 Payload Too Large\r\n"));
   BOOST_TEST(answer.find("Connection: close\r\n") != std::string::npos);
-  BOOST_TEST(one.begun == 1);
+  BOOST_TEST(host.begun == 1);
   served other;
   BOOST_TEST(other.after("POST /x HTTP/1.1\r\n\r\n" + get).starts_with("HTTP/1.1 400 Bad Request\r\n"));
   BOOST_TEST(count_of(other.client->received, "HTTP/1.1 4") == 1U);
@@ -235,37 +236,37 @@ BOOST_AUTO_TEST_CASE(what_is_wrong_is_said_and_ends_the_connection) {
 }
 
 BOOST_AUTO_TEST_CASE(a_body_that_is_too_long_is_refused_as_it_comes) {
-  served one;
+  served host;
   const std::string chunk = "20\r\n" + std::string(32, 'a') + "\r\n";
-  const auto& answer = one.after("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk);
+  const auto& answer = host.after("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk + chunk);
   BOOST_TEST(answer.empty());
-  BOOST_TEST(one.after("1\r\n").empty());
-  BOOST_TEST(one.after("a\r\n").starts_with("HTTP/1.1 413 Payload Too Large\r\n"));
+  BOOST_TEST(host.after("1\r\n").empty());
+  BOOST_TEST(host.after("a\r\n").starts_with("HTTP/1.1 413 Payload Too Large\r\n"));
   BOOST_TEST(answer.find("Connection: close\r\n") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_malformed_body_is_refused_where_it_is_read) {
-  served one;
-  const auto& answer = one.after("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
+  served host;
+  const auto& answer = host.after("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n");
   BOOST_TEST(answer.empty());
-  BOOST_TEST(one.after("g\r\n").starts_with("HTTP/1.1 400 Bad Request\r\n"));
+  BOOST_TEST(host.after("g\r\n").starts_with("HTTP/1.1 400 Bad Request\r\n"));
   BOOST_TEST(answer.find("Connection: close\r\n") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_may_wait_for_leave_to_send) {
-  served one;
-  BOOST_TEST(one.after("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n") ==
+  served host;
+  BOOST_TEST(host.after("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n") ==
              "HTTP/1.1 100 Continue\r\n\r\n");
-  BOOST_TEST(one.after("hi").ends_with("/xhi"));
+  BOOST_TEST(host.after("hi").ends_with("/xhi"));
 }
 
 BOOST_AUTO_TEST_CASE(half_a_request_is_no_request) {
-  served one;
-  one.after("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nh");
-  one.client->leave();
-  one.context.poll();
-  BOOST_TEST(one.client->received == "");
-  BOOST_TEST(one.over);
+  served host;
+  host.after("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nh");
+  host.client->leave();
+  host.context.poll();
+  BOOST_TEST(host.client->received == "");
+  BOOST_TEST(host.over);
 }
 
 BOOST_AUTO_TEST_CASE(finishing_waits_for_the_answer_that_has_begun) {

@@ -69,18 +69,18 @@ BOOST_AUTO_TEST_CASE(what_is_counted_is_given_back) {
   const auto budget = std::make_shared<fair_budget>(100);
   const auto free = counted_bytes::uncounted;
   {
-    counted_bytes one(budget, "a"), other(budget, "b");
-    BOOST_TEST(one.grow_to(free));
+    counted_bytes counted(budget, "a"), other(budget, "b");
+    BOOST_TEST(counted.grow_to(free));
     BOOST_TEST(budget->taken() == 0U);
-    BOOST_TEST(one.grow_to(free + 40));
-    BOOST_TEST(one.grow_to(free + 30));
+    BOOST_TEST(counted.grow_to(free + 40));
+    BOOST_TEST(counted.grow_to(free + 30));
     BOOST_TEST(budget->taken() == 40U);
     BOOST_TEST(!other.grow_to(free + 61));
     BOOST_TEST(other.grow_to(free + 60));
-    BOOST_TEST(!one.grow_to(free + 41));
-    one = std::move(other);
+    BOOST_TEST(!counted.grow_to(free + 41));
+    counted = std::move(other);
     BOOST_TEST(budget->taken() == 60U);
-    BOOST_TEST(!one.grow_to(~std::uint64_t{0}));
+    BOOST_TEST(!counted.grow_to(~std::uint64_t{0}));
     BOOST_TEST(counted_bytes().grow_to(~std::uint64_t{0}));
   }
   BOOST_TEST(budget->taken() == 0U);
@@ -106,39 +106,39 @@ BOOST_AUTO_TEST_CASE(a_client_leaves_as_much_as_it_takes) {
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_wait_take_turns) {
-  waiting_clients all(1);
-  for (const auto* name : {"A", "A", "A", "A", "B", "C", "C"}) all.ask(name, 1);
-  BOOST_TEST(all.order == "A");
-  for (std::size_t i = 0; i < all.served.size(); ++i) all.end(*all.served[i]);
-  BOOST_TEST(all.order == "ABCACAA");
+  waiting_clients queue(1);
+  for (const auto* name : {"A", "A", "A", "A", "B", "C", "C"}) queue.ask(name, 1);
+  BOOST_TEST(queue.order == "A");
+  for (std::size_t i = 0; i < queue.served.size(); ++i) queue.end(*queue.served[i]);
+  BOOST_TEST(queue.order == "ABCACAA");
 }
 
 BOOST_AUTO_TEST_CASE(one_that_waits_for_much_keeps_no_other_client_out) {
-  waiting_clients all(100);
-  all.ask("A", 40);
-  all.ask("B", 70);
-  all.ask("B", 1);  // behind its own
-  all.ask("C", 20);
-  BOOST_TEST(all.order == "AC");
-  BOOST_TEST(all.end(all.shares.front()) == "ACB");
-  BOOST_TEST(all.end(*std::next(all.shares.begin())) == "ACBB");
+  waiting_clients queue(100);
+  queue.ask("A", 40);
+  queue.ask("B", 70);
+  queue.ask("B", 1);  // behind its own
+  queue.ask("C", 20);
+  BOOST_TEST(queue.order == "AC");
+  BOOST_TEST(queue.end(queue.shares.front()) == "ACB");
+  BOOST_TEST(queue.end(*std::next(queue.shares.begin())) == "ACBB");
 }
 
 BOOST_AUTO_TEST_CASE(one_that_leaves_makes_room_for_those_behind_it) {
-  waiting_clients all(100);
+  waiting_clients queue(100);
   net::cancellation_signal leaves;
-  all.ask("A", 60);
-  all.ask("B", 80, leaves.slot());
-  all.ask("B", 40);
-  BOOST_TEST(all.order == "A");
+  queue.ask("A", 60);
+  queue.ask("B", 80, leaves.slot());
+  queue.ask("B", 40);
+  BOOST_TEST(queue.order == "A");
   leaves.emit(net::cancellation_type::terminal);
-  all.run();
-  BOOST_TEST(all.order == "A!BB");
-  all.ask("C", 50, {}, std::chrono::steady_clock::now());
-  all.context.restart();
-  all.context.run();
-  BOOST_TEST(all.order == "A!BB-C");
-  BOOST_TEST(all.budget->taken() == 100U);
+  queue.run();
+  BOOST_TEST(queue.order == "A!BB");
+  queue.ask("C", 50, {}, std::chrono::steady_clock::now());
+  queue.context.restart();
+  queue.context.run();
+  BOOST_TEST(queue.order == "A!BB-C");
+  BOOST_TEST(queue.budget->taken() == 100U);
 }
 
 BOOST_AUTO_TEST_CASE(who_waits_may_end_with_the_context) {
@@ -150,8 +150,8 @@ BOOST_AUTO_TEST_CASE(who_waits_may_end_with_the_context) {
     for (const auto* name : {"a", "b", "b"})
       net::co_spawn(
           context,
-          [](std::shared_ptr<fair_budget> of, std::string client) -> net::awaitable<void> {
-            budget_share share(std::move(of), std::move(client));
+          [](std::shared_ptr<fair_budget> shared, std::string client) -> net::awaitable<void> {
+            budget_share share(std::move(shared), std::move(client));
             BOOST_TEST(!co_await share.async_take(10));
           }(budget, name),
           [](std::exception_ptr) {});
@@ -162,15 +162,15 @@ BOOST_AUTO_TEST_CASE(who_waits_may_end_with_the_context) {
 
 BOOST_AUTO_TEST_CASE(what_shrinks_leaves_room_for_others) {
   const auto budget = std::make_shared<fair_budget>(1000);
-  counted_bytes one(budget, "a");
-  BOOST_TEST(one.grow_to(counted_bytes::uncounted + 400));
-  one.shrink_to(counted_bytes::uncounted + 500);
+  counted_bytes counted(budget, "a");
+  BOOST_TEST(counted.grow_to(counted_bytes::uncounted + 400));
+  counted.shrink_to(counted_bytes::uncounted + 500);
   BOOST_TEST(budget->taken() == 400u);
-  one.shrink_to(counted_bytes::uncounted + 100);
+  counted.shrink_to(counted_bytes::uncounted + 100);
   BOOST_TEST(budget->taken() == 100u);
-  BOOST_TEST(one.grow_to(counted_bytes::uncounted + 300));
+  BOOST_TEST(counted.grow_to(counted_bytes::uncounted + 300));
   BOOST_TEST(budget->taken() == 300u);
-  one.shrink_to(5);
+  counted.shrink_to(5);
   BOOST_TEST(budget->taken() == 0u);
 }
 

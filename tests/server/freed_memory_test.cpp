@@ -26,33 +26,33 @@ struct counted {
 BOOST_AUTO_TEST_SUITE(freed_memories)
 
 BOOST_AUTO_TEST_CASE(small_requests_add_up) {
-  counted one;
-  for (int i = 0; i < 15; ++i) one.freed.add(freed_memory::enough / 16);
-  one.settle();
-  BOOST_TEST(one.times == 0);
-  one.freed.add(freed_memory::enough / 16);
-  BOOST_TEST(one.times == 0);
-  one.settle();
-  BOOST_TEST(one.times == 2);  // the engine frees its part later
+  counted counter;
+  for (int i = 0; i < 15; ++i) counter.freed.add(freed_memory::enough / 16);
+  counter.settle();
+  BOOST_TEST(counter.times == 0);
+  counter.freed.add(freed_memory::enough / 16);
+  BOOST_TEST(counter.times == 0);
+  counter.settle();
+  BOOST_TEST(counter.times == 2);  // the engine frees its part later
 }
 
 BOOST_AUTO_TEST_CASE(those_that_end_soon_after_each_other_are_given_back_together) {
-  counted one;
-  for (int i = 0; i < 100; ++i) one.freed.add(freed_memory::enough);
-  one.settle();
-  BOOST_TEST(one.times == 2);
-  one.freed.add(freed_memory::enough);
-  one.settle();
-  BOOST_TEST(one.times == 4);
+  counted counter;
+  for (int i = 0; i < 100; ++i) counter.freed.add(freed_memory::enough);
+  counter.settle();
+  BOOST_TEST(counter.times == 2);
+  counter.freed.add(freed_memory::enough);
+  counter.settle();
+  BOOST_TEST(counter.times == 4);
 }
 
 BOOST_AUTO_TEST_CASE(what_ends_before_the_second_time_is_given_back_first) {
-  counted one;
-  one.freed.add(freed_memory::enough);
-  while (one.times < 1) one.context.run_one();
-  one.freed.add(freed_memory::enough);
-  one.settle();
-  BOOST_TEST(one.times == 3);
+  counted counter;
+  counter.freed.add(freed_memory::enough);
+  while (counter.times < 1) counter.context.run_one();
+  counter.freed.add(freed_memory::enough);
+  counter.settle();
+  BOOST_TEST(counter.times == 3);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

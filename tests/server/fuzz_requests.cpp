@@ -20,17 +20,17 @@ template <class Read>
 void attempt(std::string_view body, Read read) {
   try {
     const auto object = api::parse_body(body);
-    api::generation into;
-    read(api::field_reader(object), into);
+    api::generation wanted;
+    read(api::field_reader(object), wanted);
   } catch (const api::error&) {
     // A client's mistake.
   }
 }
 
 void read_json(std::string_view body) {
-  attempt(body, [](const auto& fields, auto& into) { api::read_generation(fields, {}, {}, nullptr, into); });
-  attempt(body, [](const auto& fields, auto& into) { api::read_chat(fields, into); });
-  attempt(body, [](const auto& fields, auto& into) { api::read_completion(fields, into); });
+  attempt(body, [](const auto& fields, auto& wanted) { api::read_generation(fields, {}, {}, nullptr, wanted); });
+  attempt(body, [](const auto& fields, auto& wanted) { api::read_chat(fields, wanted); });
+  attempt(body, [](const auto& fields, auto& wanted) { api::read_completion(fields, wanted); });
   attempt(body, [](const auto& fields, auto&) { api::read_response_request(fields, {}, {}, nullptr); });
   attempt(body, [](const auto& fields, auto&) { api::read_message_request(fields, {}, {}, nullptr, true); });
   attempt(body, [](const auto& fields, auto&) { api::read_prompts(fields, "prompt"); });

@@ -57,9 +57,9 @@ struct connecting_clients {
     return *clients.emplace_back(std::make_shared<connecting_client>(context, acceptor, turns, network));
   }
 
-  void wait(const std::shared_ptr<connecting_client>& one, const std::string& name) {
-    net::co_spawn(context, one->turn.async_wait(), [this, one, name](const std::exception_ptr& failed) {
-      one->over = true;
+  void wait(const std::shared_ptr<connecting_client>& client, const std::string& name) {
+    net::co_spawn(context, client->turn.async_wait(), [this, client, name](const std::exception_ptr& failed) {
+      client->over = true;
       order += failed ? "-" + name : name;
     });
   }
@@ -72,7 +72,7 @@ struct connecting_clients {
   }
 
   bool are_over() const {
-    return std::ranges::all_of(clients, [](const auto& one) { return one->over; });
+    return std::ranges::all_of(clients, [](const auto& client) { return client->over; });
   }
 
   const std::string& run() {
@@ -103,71 +103,71 @@ struct connecting_clients {
 BOOST_AUTO_TEST_SUITE(handshakes_in_turns)
 
 BOOST_AUTO_TEST_CASE(one_goes_on_in_a_pass) {
-  connecting_clients all;
-  all.wait("aaaa");
-  BOOST_TEST(all.run() == "a a a a");
+  connecting_clients crowd;
+  crowd.wait("aaaa");
+  BOOST_TEST(crowd.run() == "a a a a");
 }
 
 BOOST_AUTO_TEST_CASE(networks_take_turns) {
-  connecting_clients all;
-  all.wait("aaaaabbc");
-  BOOST_TEST(all.run_without_passes() == "abcabaaa");
+  connecting_clients crowd;
+  crowd.wait("aaaaabbc");
+  BOOST_TEST(crowd.run_without_passes() == "abcabaaa");
 }
 
 BOOST_AUTO_TEST_CASE(the_connection_that_came_first_goes_first) {
-  connecting_clients all;
-  for (int i = 0; i < 3; ++i) all.add("a");
-  all.wait(all.clients[2], "3");
-  all.wait(all.clients[1], "2");
-  all.wait(all.clients[0], "1");
-  BOOST_TEST(all.run_without_passes() == "123");
+  connecting_clients crowd;
+  for (int i = 0; i < 3; ++i) crowd.add("a");
+  crowd.wait(crowd.clients[2], "3");
+  crowd.wait(crowd.clients[1], "2");
+  crowd.wait(crowd.clients[0], "1");
+  BOOST_TEST(crowd.run_without_passes() == "123");
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_has_sent_nothing_keeps_nobody_waiting) {
-  connecting_clients all;
-  auto& silent = all.add("a");
+  connecting_clients crowd;
+  auto& silent = crowd.add("a");
   char read = 0;
   silent.receiver.read_some(net::buffer(&read, 1));
-  all.wait(all.clients.front(), "s");
-  all.wait("aa");
-  while (all.order.size() < 2) all.context.run_one();
-  BOOST_TEST(all.order == "aa");
+  crowd.wait(crowd.clients.front(), "s");
+  crowd.wait("aa");
+  while (crowd.order.size() < 2) crowd.context.run_one();
+  BOOST_TEST(crowd.order == "aa");
   net::write(silent.sender, net::buffer("x", 1));
-  BOOST_TEST(all.run_without_passes() == "aas");
+  BOOST_TEST(crowd.run_without_passes() == "aas");
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_have_left_take_no_turn) {
-  connecting_clients all;
-  all.wait("aaaaa");
-  for (int i = 0; i < 4; ++i) all.clients[i]->close();
-  BOOST_TEST(all.run() == "-a-a-a-aa");
+  connecting_clients crowd;
+  crowd.wait("aaaaa");
+  for (int i = 0; i < 4; ++i) crowd.clients[i]->close();
+  BOOST_TEST(crowd.run() == "-a-a-a-aa");
 }
 
 BOOST_AUTO_TEST_CASE(few_that_have_left_end_in_a_pass) {
-  connecting_clients all;
-  all.wait(std::string(http::handshake_turns::max_ended + 1, 'a'));
-  for (const auto& one : all.clients) one->close();
-  const auto order = all.run();
+  connecting_clients crowd;
+  crowd.wait(std::string(http::handshake_turns::max_ended + 1, 'a'));
+  for (const auto& client : crowd.clients) client->close();
+  const auto order = crowd.run();
   BOOST_TEST(order.find(' ') == 2U * http::handshake_turns::max_ended);
   BOOST_TEST(order.ends_with(" -a"));
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_was_answered_may_have_closed_its_side) {
-  connecting_clients all;
-  all.wait("a");
-  all.clients.front()->turn.note_answer();
-  all.clients.front()->close();
-  BOOST_TEST(all.run() == "a");
+  connecting_clients crowd;
+  crowd.wait("a");
+  crowd.clients.front()->turn.note_answer();
+  crowd.clients.front()->close();
+  BOOST_TEST(crowd.run() == "a");
 }
 
 BOOST_AUTO_TEST_CASE(a_turn_that_is_cancelled_leaves_the_queue) {
-  connecting_clients all;
-  all.wait("aaaaaaaaz");
-  all.run_until_first();
-  auto& last = *all.clients[7];
+  connecting_clients crowd;
+  crowd.wait("aaaaaaaaz");
+  crowd.run_until_first();
+  auto& last = *crowd.clients[7];
   last.receiver.close();
   last.turn.cancel();
-  const auto order = all.run_without_passes();
+  const auto order = crowd.run_without_passes();
   BOOST_TEST(std::ranges::count(order, 'a') == 8);
   BOOST_TEST(std::ranges::count(order, '-') == 1);
   BOOST_TEST(order.ends_with("aaa"));
@@ -176,10 +176,10 @@ BOOST_AUTO_TEST_CASE(a_turn_that_is_cancelled_leaves_the_queue) {
 BOOST_AUTO_TEST_CASE(a_turn_may_end_with_its_context) {
   const auto turns = std::make_shared<http::handshake_turns>();
   {
-    connecting_clients all;
-    all.turns = turns;
-    all.wait("aaaaaaaa");
-    all.run_until_first();
+    connecting_clients crowd;
+    crowd.turns = turns;
+    crowd.wait("aaaaaaaa");
+    crowd.run_until_first();
   }
   BOOST_TEST(turns.use_count() == 1);
 }

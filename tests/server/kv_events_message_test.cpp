@@ -18,7 +18,7 @@ std::string hex(const std::string& bytes) {
 }
 
 /// A cache salt, hashes and tokens of all lengths, a block with a parent, and one of each kind.
-std::string written(encoding how) {
+std::string written(encoding format) {
   constexpr std::uint64_t large = (std::uint64_t{1} << 63) + 5;
   const std::vector<cogen::kv_event> batch{
       cogen::kv_blocks_cleared{},
@@ -29,7 +29,7 @@ std::string written(encoding how) {
       cogen::kv_blocks_stored{
           .block_hashes = {3}, .parent_block_hash = large, .token_ids = {0, 65535}, .cache_salt = "1"},
       cogen::kv_blocks_removed{{3, 255}}};
-  return hex(message_of(batch, 1790000000.5, 2, how));
+  return hex(message_of(batch, 1790000000.5, 2, format));
 }
 
 BOOST_AUTO_TEST_SUITE(kv_events)

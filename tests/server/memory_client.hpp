@@ -49,11 +49,11 @@ class memory_transport final : public http::transport {
   explicit memory_transport(std::shared_ptr<client_side> client) : client_(std::move(client)) {}
 
   net::awaitable<void> handshake() override { co_return; }
-  net::awaitable<std::size_t> read_some(net::mutable_buffer into) override {
+  net::awaitable<std::size_t> read_some(net::mutable_buffer buffer) override {
     while (client_->sent.empty() && !client_->gone && !client_->closed) co_await change();
     if (client_->closed) throw boost::system::system_error(net::error::operation_aborted);
-    const auto count = std::min({into.size(), client_->sent.size(), client_->reads_at_once});
-    std::copy_n(client_->sent.begin(), count, static_cast<char*>(into.data()));
+    const auto count = std::min({buffer.size(), client_->sent.size(), client_->reads_at_once});
+    std::copy_n(client_->sent.begin(), count, static_cast<char*>(buffer.data()));
     client_->sent.erase(0, count);
     co_return count;
   }

@@ -99,14 +99,14 @@ BOOST_AUTO_TEST_CASE(sampling_has_the_names_of_all_servers) {
       "max_tokens": 9, "stop_token_ids": [2], "bad_words": ["x"], "allowed_token_ids": [3],
       "truncate_prompt_tokens": 5, "ignore_eos": true, "min_tokens": 4, "n": 2, "stream": true,
       "stream_options": {"include_usage": true}, "timings_per_token": true, "return_progress": true})");
-  const auto& how = read.request.sampling;
-  BOOST_TEST(how.temperature == 0.5);
-  BOOST_TEST(how.top_k == 0);
-  BOOST_TEST(how.repetition_penalty == 1.1);
-  BOOST_TEST(how.frequency_penalty == 2);
-  BOOST_TEST(how.seed.value() == 7U);
-  BOOST_TEST(how.logit_bias.at(5) == -1.5);
-  BOOST_TEST(how.min_tokens == 4);
+  const auto& sampling = read.request.sampling;
+  BOOST_TEST(sampling.temperature == 0.5);
+  BOOST_TEST(sampling.top_k == 0);
+  BOOST_TEST(sampling.repetition_penalty == 1.1);
+  BOOST_TEST(sampling.frequency_penalty == 2);
+  BOOST_TEST(sampling.seed.value() == 7U);
+  BOOST_TEST(sampling.logit_bias.at(5) == -1.5);
+  BOOST_TEST(sampling.min_tokens == 4);
   BOOST_TEST(read.request.stop == std::vector<std::string>{"end"}, boost::test_tools::per_element());
   BOOST_TEST(read.request.stop_token_ids.at(0) == 2);
   BOOST_TEST(read.request.bad_words.at(0) == "x");
@@ -246,8 +246,8 @@ BOOST_AUTO_TEST_CASE(conversations_are_read) {
 }
 
 BOOST_AUTO_TEST_CASE(a_call_without_arguments_has_an_empty_object) {
-  const auto arguments = [](const cogen::request& what) {
-    return std::get<cogen::chat_messages>(what.prompt)
+  const auto arguments = [](const cogen::request& request) {
+    return std::get<cogen::chat_messages>(request.prompt)
         .at(0)
         .extra.at("tool_calls")
         .at(0)
@@ -263,7 +263,8 @@ BOOST_AUTO_TEST_CASE(a_call_without_arguments_has_an_empty_object) {
         fmt::format(R"({{"input": [{{"type": "function_call", "call_id": "c", "name": "f"{}}}]}})", written);
     BOOST_TEST(arguments(response_of(response).request) == json::object());
     std::string input = written;
-    if (const auto at = input.find("arguments"); at != std::string::npos) input.replace(at, 9, "input");
+    if (const auto position = input.find("arguments"); position != std::string::npos)
+      input.replace(position, 9, "input");
     const auto message = fmt::format(
         R"({{"messages": [{{"role": "assistant", "content": [{{"type": "tool_use", "id": "c", "name": "f"{}}}]}}]}})",
         input);
@@ -317,12 +318,12 @@ BOOST_AUTO_TEST_CASE(tools_are_functions) {
   const auto expected = json::parse(
       R"([{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}, "strict": true}}])");
   const auto without = json::parse(R"([{"type": "function", "function": {"name": "f"}}])");
-  const std::pair<const char*, const json::value*> all[] = {
+  const std::pair<const char*, const json::value*> cases[] = {
       {R"({"type": "function", "function": {"name": "f", "parameters": {"type": "object"}, "strict": true}})",
        &expected},
       {R"({"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": true})", &expected},
       {R"({"function": {"name": "f", "description": null, "parameters": null, "strict": null}})", &without}};
-  for (const auto& [written, tools] : all) {
+  for (const auto& [written, tools] : cases) {
     BOOST_TEST(json::value(chat_of(chat + written + "]}").request.tools) == *tools, written);
     BOOST_TEST(json::value(response_of(response + written + "]}").request.tools) == *tools, written);
   }
@@ -374,9 +375,9 @@ BOOST_AUTO_TEST_CASE(tools_may_be_chosen_in_the_words_of_all_apis) {
         .request;
   };
   BOOST_TEST(message(R"({"type": "auto"})").parallel_tool_calls);
-  const auto one = message(R"({"type": "any", "disable_parallel_tool_use": true})");
-  BOOST_TEST(!one.parallel_tool_calls);
-  BOOST_TEST((one.tool_choice.type == kind::required));
+  const auto single = message(R"({"type": "any", "disable_parallel_tool_use": true})");
+  BOOST_TEST(!single.parallel_tool_calls);
+  BOOST_TEST((single.tool_choice.type == kind::required));
   BOOST_TEST(!response_of(R"({"input": "x", "parallel_tool_calls": false})").request.parallel_tool_calls);
 }
 

@@ -37,8 +37,8 @@ parsed parse_in_parts(std::string_view bytes, std::size_t part, std::size_t max_
   parsed result;
   std::string received;
   request_parser parser(max_header);
-  for (std::size_t at = 0; at < bytes.size(); at += part) {
-    received += bytes.substr(at, part);
+  for (std::size_t offset = 0; offset < bytes.size(); offset += part) {
+    received += bytes.substr(offset, part);
     for (;;) {
       received.erase(0, parser.put(received));
       if ((result.error = parser.error())) return result;
@@ -76,13 +76,13 @@ std::string bytes_of(std::string_view utf8) {
 std::vector<raw_request> raw_requests() {
   std::ifstream file(COGEN_TEST_DATA "/server/raw_requests.json");
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  std::vector<raw_request> all;
+  std::vector<raw_request> requests;
   const auto cases = boost::json::parse(text);
   for (const auto& each : cases.as_array())
-    all.push_back({boost::json::value_to<std::string>(each.at("name")), bytes_of(each.at("request").as_string()),
-                   boost::json::value_to<std::vector<std::int64_t>>(each.at("statuses")),
-                   each.at("closes") == boost::json::value(false)});
-  return all;
+    requests.push_back({boost::json::value_to<std::string>(each.at("name")), bytes_of(each.at("request").as_string()),
+                        boost::json::value_to<std::vector<std::int64_t>>(each.at("statuses")),
+                        each.at("closes") == boost::json::value(false)});
+  return requests;
 }
 
 }  // namespace
@@ -120,9 +120,9 @@ BOOST_AUTO_TEST_CASE(what_is_between_chunks_is_as_long_as_it_may_be_however_it_i
   const auto field = [](std::size_t size) { return "0\r\nA: " + std::string(size - 10, 'x') + "\r\n\r\n"; };
   const auto name = [](std::size_t size) { return "0\r\n" + std::string(size - 10, 'x') + ": a\r\n\r\n"; };
   const auto fields = [](std::size_t size) {
-    std::string all = "0\r\n";
-    while (all.size() + 14 < size) all += "A: bcd\r\n";
-    return all + "A:" + std::string(size - all.size() - 6, 'x') + "\r\n\r\n";
+    std::string text = "0\r\n";
+    while (text.size() + 14 < size) text += "A: bcd\r\n";
+    return text + "A:" + std::string(size - text.size() - 6, 'x') + "\r\n\r\n";
   };
   for (const auto& make : std::vector<std::function<std::string(std::size_t)>>{extension, field, name, fields})
     for (const std::size_t size : {300, 301, 5000, 40000, 70000, 140000})

@@ -33,13 +33,13 @@ std::shared_ptr<const cogen::model> default_model() {
 }
 
 cogen::engine_options stepped(int slots) {
-  cogen::engine_options how{.batching = {.slots = slots, .max_batched_tokens = 32},
-                            .kv = {.prefix_caching = false},
-                            .external_stepping = true};
-  how.batching.max_batch_delay = std::chrono::microseconds(0);
-  how.policies.idle_timeout = std::chrono::milliseconds(0);
-  how.limits.max_sequence_length = 1024;
-  return how;
+  cogen::engine_options options{.batching = {.slots = slots, .max_batched_tokens = 32},
+                                .kv = {.prefix_caching = false},
+                                .external_stepping = true};
+  options.batching.max_batch_delay = std::chrono::microseconds(0);
+  options.policies.idle_timeout = std::chrono::milliseconds(0);
+  options.limits.max_sequence_length = 1024;
+  return options;
 }
 
 std::string words(int count) {
@@ -64,9 +64,9 @@ struct stepped_server {
     model->slots = slots;
     model->model = default_model();
     model->meter = std::make_shared<server::metrics::meter>(slots, nullptr);
-    auto how = stepped(slots);
-    how.events = model->meter;
-    model->engine = std::make_unique<cogen::engine>(model->model, std::move(how));
+    auto options = stepped(slots);
+    options.events = model->meter;
+    model->engine = std::make_unique<cogen::engine>(model->model, std::move(options));
     model->max_length = 1024;
     app.models.add(model);
     app.models.set_ready();
@@ -105,10 +105,10 @@ struct stepped_server {
   /// Handles what has come, runs a step, and handles what it brought. Returns how many sequences it ran.
   std::uint64_t step() {
     handle();
-    const auto before = model->engine->stats().rows;
+    const auto previous = model->engine->stats().rows;
     model->engine->poll_one();
     handle();
-    return model->engine->stats().rows - before;
+    return model->engine->stats().rows - previous;
   }
 
   /// Steps until all that the client was sent ends so.
@@ -126,9 +126,11 @@ struct stepped_server {
 
   static std::vector<json::object> events_of(const client_side& client) {
     std::vector<json::object> events;
-    const std::string_view all = client.received, begin = "data: {";
-    for (auto at = all.find(begin); at != std::string_view::npos; at = all.find(begin, at + 1))
-      events.push_back(json::parse(all.substr(at + 6, all.find('\n', at) - at - 6)).as_object());
+    const std::string_view received = client.received, begin = "data: {";
+    for (auto position = received.find(begin); position != std::string_view::npos;
+         position = received.find(begin, position + 1))
+      events.push_back(
+          json::parse(received.substr(position + 6, received.find('\n', position) - position - 6)).as_object());
     return events;
   }
 
@@ -145,8 +147,8 @@ struct stepped_server {
   }
 
   std::string state_of_slot(std::size_t index) {
-    const auto all = slots();
-    const auto& slot = all.at(index);
+    const auto states = slots();
+    const auto& slot = states.at(index);
     BOOST_TEST(slot.at("is_processing").as_bool() == (slot.at("state") != "idle"));
     return std::string(slot.at("state").as_string());
   }
@@ -166,80 +168,80 @@ BOOST_AUTO_TEST_SUITE(running_answers)
 
 BOOST_AUTO_TEST_CASE(a_client_that_leaves_while_its_prompt_is_read_is_in_no_further_step) {
   for (int steps = 0; steps < 4; ++steps) {
-    stepped_server one(2);
-    const auto staying = one.post(asked("The sea is", 40, true));
-    BOOST_TEST(one.step() == 1U);
-    const auto leaving = one.post(asked(words(300), 4, true));
-    for (int i = 0; i < steps; ++i) BOOST_TEST(one.step() == 2U);
-    if (steps > 0) BOOST_TEST(one.state_of_slot(1) == "prefill");
+    stepped_server host(2);
+    const auto staying = host.post(asked("The sea is", 40, true));
+    BOOST_TEST(host.step() == 1U);
+    const auto leaving = host.post(asked(words(300), 4, true));
+    for (int i = 0; i < steps; ++i) BOOST_TEST(host.step() == 2U);
+    if (steps > 0) BOOST_TEST(host.state_of_slot(1) == "prefill");
     leaving->leave();
-    BOOST_TEST(one.step() == 1U);
-    BOOST_TEST(one.model->engine->stats().sequences == 1);
-    BOOST_TEST(one.state_of_slot(0) == "decode");
-    BOOST_TEST(one.state_of_slot(1) == "idle");
+    BOOST_TEST(host.step() == 1U);
+    BOOST_TEST(host.model->engine->stats().sequences == 1);
+    BOOST_TEST(host.state_of_slot(0) == "decode");
+    BOOST_TEST(host.state_of_slot(1) == "idle");
     staying->leave();
-    BOOST_TEST(one.step() == 0U);
-    BOOST_TEST(one.model->engine->stats().sequences == 0);
-    BOOST_TEST(one.state_of_slot(0) == "idle");
+    BOOST_TEST(host.step() == 0U);
+    BOOST_TEST(host.model->engine->stats().sequences == 0);
+    BOOST_TEST(host.state_of_slot(0) == "idle");
   }
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_leaves_with_more_requests_sent_than_are_read_is_in_no_further_step) {
-  stepped_server one(1);
-  const auto leaving = one.post(asked("The sea is", 40, false));
-  leaving->send(std::string(2 * one.service.limits.read_ahead, 'x'));
-  for (int steps = 0; steps < 3; ++steps) BOOST_TEST(one.step() == 1U);
+  stepped_server host(1);
+  const auto leaving = host.post(asked("The sea is", 40, false));
+  leaving->send(std::string(2 * host.service.limits.read_ahead, 'x'));
+  for (int steps = 0; steps < 3; ++steps) BOOST_TEST(host.step() == 1U);
   leaving->leave();
-  BOOST_TEST(one.step() == 0U);
-  BOOST_TEST(one.model->engine->stats().sequences == 0);
+  BOOST_TEST(host.step() == 0U);
+  BOOST_TEST(host.model->engine->stats().sequences == 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_client_that_does_not_read_gives_its_slot_to_others_and_goes_on_later) {
-  stepped_server one(1);
+  stepped_server host(1);
   const auto slow = asked("Once upon a time", 60, true), other = asked("The sea is", 24, true);
-  const auto slow_alone = one.text_alone(slow), other_alone = one.text_alone(other);
-  const auto stalled = one.post(slow);
-  for (int steps = 0; steps < 5; ++steps) BOOST_TEST(one.step() == 1U);
+  const auto slow_alone = host.text_alone(slow), other_alone = host.text_alone(other);
+  const auto stalled = host.post(slow);
+  for (int steps = 0; steps < 5; ++steps) BOOST_TEST(host.step() == 1U);
   stalled->reads = false;
-  while (one.step() > 0) {
+  while (host.step() > 0) {
   }
   const auto seen = stalled->received;
-  const auto reading = one.post(other);
-  one.step_until(*reading, one.http_end);
-  BOOST_TEST(one.text_of(*reading) == other_alone);
+  const auto reading = host.post(other);
+  host.step_until(*reading, host.http_end);
+  BOOST_TEST(host.text_of(*reading) == other_alone);
   BOOST_TEST(stalled->received == seen);
-  BOOST_TEST(one.model->engine->stats().preempted == 1U);
+  BOOST_TEST(host.model->engine->stats().preempted == 1U);
   stalled->read_again();
-  one.step_until(*stalled, one.http_end);
-  BOOST_TEST(one.text_of(*stalled) == slow_alone);
+  host.step_until(*stalled, host.http_end);
+  BOOST_TEST(host.text_of(*stalled) == slow_alone);
 }
 
 BOOST_AUTO_TEST_CASE(others_need_no_more_steps_beside_a_client_that_does_not_read) {
   const auto other = asked("The sea is", 24, true);
-  const auto steps_of = [&](stepped_server& one) {
-    const auto before = one.model->engine->stats().steps;
-    one.text_alone(other);
-    return one.model->engine->stats().steps - before;
+  const auto steps_of = [&](stepped_server& host) {
+    const auto previous = host.model->engine->stats().steps;
+    host.text_alone(other);
+    return host.model->engine->stats().steps - previous;
   };
-  stepped_server quiet(2), one(2);
-  const auto stalled = one.post(asked("Once upon a time", 60, true));
+  stepped_server quiet(2), busy(2);
+  const auto stalled = busy.post(asked("Once upon a time", 60, true));
   stalled->reads = false;
-  while (one.step() > 0) {
+  while (busy.step() > 0) {
   }
-  BOOST_TEST(steps_of(one) == steps_of(quiet));
+  BOOST_TEST(steps_of(busy) == steps_of(quiet));
 }
 
 BOOST_AUTO_TEST_CASE(each_step_that_reads_a_prompt_is_an_event_for_who_asks) {
-  stepped_server one(2);
+  stepped_server host(2);
   auto body = asked(words(40), 4, true);
-  const auto other = one.post(asked("The sea is", 40, true));
-  const auto text = one.text_alone(body);
+  const auto other = host.post(asked("The sea is", 40, true));
+  const auto text = host.text_alone(body);
   body["return_progress"] = true;
-  const auto client = one.post(body);
-  one.step_until(*client, one.http_end);
+  const auto client = host.post(body);
+  host.step_until(*client, host.http_end);
   std::vector<std::int64_t> processed;
   bool begun = false;
-  for (const auto& event : one.events_of(*client)) {
+  for (const auto& event : host.events_of(*client)) {
     begun |= !event.at("choices").at(0).at("text").as_string().empty();
     const auto* progress = event.if_contains("prompt_progress");
     if (!progress) continue;
@@ -249,13 +251,14 @@ BOOST_AUTO_TEST_CASE(each_step_that_reads_a_prompt_is_an_event_for_who_asks) {
     processed.push_back(progress->at("processed").as_int64());
   }
   BOOST_TEST(processed == (std::vector<std::int64_t>{0, 31, 62, 80}), boost::test_tools::per_element());
-  BOOST_TEST(one.text_of(*client) == text);
+  BOOST_TEST(host.text_of(*client) == text);
 }
 
 BOOST_AUTO_TEST_CASE(a_sequence_without_an_answer_is_in_no_slot) {
-  stepped_server one(1);
-  one.model->meter->on_sequence({.what = cogen::sequence_event::kind::scheduled, .id = 1'000'000, .at = {}, .slot = 0});
-  BOOST_TEST(one.state_of_slot(0) == "idle");
+  stepped_server host(1);
+  host.model->meter->on_sequence(
+      {.type = cogen::sequence_event::kind::scheduled, .id = 1'000'000, .time = {}, .slot = 0});
+  BOOST_TEST(host.state_of_slot(0) == "idle");
 }
 
 /// Counts how often it is asked for drafts, and has none.
@@ -271,23 +274,23 @@ class counting_drafter final : public cogen::drafter {
 };
 
 BOOST_AUTO_TEST_CASE(all_requests_have_the_servers_drafts_but_those_that_want_none) {
-  stepped_server one(2);
+  stepped_server host(2);
   const auto drafter = std::make_shared<counting_drafter>();
-  one.model->drafts = std::make_unique<server::draft_source>(drafter, 3);
+  host.model->drafts = std::make_unique<server::draft_source>(drafter, 3);
   auto body = asked("The sea is", 4, false);
-  one.step_until(*one.post(body), "}");
+  host.step_until(*host.post(body), "}");
   BOOST_TEST(drafter->asked >= 3);
-  const int before = drafter->asked;
+  const int previous = drafter->asked;
   body["speculative.n_max"] = 0;
-  one.step_until(*one.post(body), "}");
-  BOOST_TEST(drafter->asked == before);
+  host.step_until(*host.post(body), "}");
+  BOOST_TEST(drafter->asked == previous);
 }
 
 BOOST_AUTO_TEST_CASE(each_tenant_has_a_suffix_tree_of_its_own) {
   using server::drafter_kind;
-  const stepped_server one(1);
+  const stepped_server host(1);
   const auto source_of = [&](drafter_kind kind) {
-    return server::draft_source({.kind = kind, .max_draft_tokens = 5}, {}, {}, *one.model->engine);
+    return server::draft_source({.kind = kind, .max_draft_tokens = 5}, {}, {}, *host.model->engine);
   };
   auto trees = source_of(drafter_kind::suffix_tree), lookup = source_of(drafter_kind::prompt_lookup);
   BOOST_TEST(trees.for_request({.tenant = 1}, {}).drafter == trees.for_request({.tenant = 1}, {}).drafter);

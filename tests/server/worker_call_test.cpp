@@ -45,24 +45,24 @@ struct called {
 BOOST_AUTO_TEST_SUITE(worker_calls)
 
 BOOST_AUTO_TEST_CASE(a_caller_that_is_cancelled_as_its_work_ends_leaves_the_worker_nothing) {
-  called one;
-  one.start();
+  called caller;
+  caller.start();
   std::promise<void> work_has_ended, caller_is_gone;
   const auto hold = [&] {
     work_has_ended.set_value();
     caller_is_gone.get_future().wait();
   };
-  net::post(one.context, [&] {  // before the caller hears of the end
+  net::post(caller.context, [&] {  // before the caller hears of the end
     work_has_ended.get_future().wait();
-    one.cancel.emit(net::cancellation_type::terminal);
+    caller.cancel.emit(net::cancellation_type::terminal);
   });
-  one.may_end.set_value();
-  net::post(one.workers, [&] { net::post(one.workers, hold); });  // behind all that the work itself posts
-  while (!one.over) one.context.run_one();
-  BOOST_TEST(one.result == 7);
-  BOOST_TEST(!one.went_on);
+  caller.may_end.set_value();
+  net::post(caller.workers, [&] { net::post(caller.workers, hold); });  // behind all that the work itself posts
+  while (!caller.over) caller.context.run_one();
+  BOOST_TEST(caller.result == 7);
+  BOOST_TEST(!caller.went_on);
   caller_is_gone.set_value();
-  one.workers.join();
+  caller.workers.join();
 }
 
 BOOST_AUTO_TEST_CASE(what_work_throws_reaches_its_caller) {

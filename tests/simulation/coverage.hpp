@@ -116,8 +116,8 @@ class coverage {
  public:
   coverage();
 
-  void visit(state at, verb what) { pairs_.visit(static_cast<int>(at), static_cast<int>(what)); }
-  void visit(feature what) { features_.visit(static_cast<int>(what)); }
+  void visit(state current, verb action) { pairs_.visit(static_cast<int>(current), static_cast<int>(action)); }
+  void visit(feature reached) { features_.visit(static_cast<int>(reached)); }
   void add(const coverage& other);
 
   /// Prints the table; true when everything was visited.

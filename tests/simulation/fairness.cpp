@@ -12,8 +12,8 @@ void fairness::stays(std::uint64_t tenant, int tokens) {
 }
 
 void fairness::look(const std::set<std::uint64_t>& waiting) {
-  std::erase_if(ahead_, [&](const auto& each) {
-    return !waiting.contains(each.first.first) || !waiting.contains(each.first.second);
+  std::erase_if(ahead_, [&](const auto& entry) {
+    return !waiting.contains(entry.first.first) || !waiting.contains(entry.first.second);
   });
   for (const auto a : waiting)
     for (const auto b : waiting)

@@ -12,7 +12,7 @@ namespace cogen::scheduler::simulate {
 /// Holds what tenants have had, counted from rows alone, against the bound of fair_share().
 class fairness {
  public:
-  fairness(const settings& of, coverage& seen) : settings_(of), seen_(seen) {}
+  fairness(const settings& setup, coverage& seen) : settings_(setup), seen_(seen) {}
 
   /// Tokens of the tenant were run for a sequence that may run so many until it leaves its slot.
   void ran(std::uint64_t tenant, int tokens) { tenants_[tenant].had += tokens / weight(tenant); }

@@ -21,12 +21,12 @@ constexpr cache_salt common_salt{std::array<std::uint64_t, 4>{1}};  // of severa
 /// A client that does anything at any time.
 class player {
  public:
-  player(world& stage, const settings& of, random& chance) : stage_(stage), settings_(of), chance_(chance) {
+  player(world& stage, const settings& setup, random& chance) : stage_(stage), settings_(setup), chance_(chance) {
     for (auto& weight : weights_) weight = chance.between(1, 10);
     steps_ = chance.between(20, 200);
     ends_ = chance.between(1, 30);
-    if (of.branching) branch();
-    if (of.pressed) go_on();
+    if (setup.branching) branch();
+    if (setup.pressed) go_on();
   }
 
   void act() {
@@ -97,9 +97,9 @@ class player {
   }
 
   sequence_id anyone() {
-    const auto& from = chance_.chance(5) ? stage_.gone() : stage_.live();
-    if (from.empty()) return sequence_id{0};
-    return from[static_cast<std::size_t>(chance_.between(0, static_cast<int>(from.size()) - 1))];
+    const auto& sequences = chance_.chance(5) ? stage_.gone() : stage_.live();
+    if (sequences.empty()) return sequence_id{0};
+    return sequences[static_cast<std::size_t>(chance_.between(0, static_cast<int>(sequences.size()) - 1))];
   }
 
   void submit() {
@@ -195,21 +195,21 @@ class player {
 };
 
 /// Whether other tokens of one tenant are tried, too.
-bool tries_other_content(const simulation::script& what) { return what.seed % 4 == 0; }
+bool tries_other_content(const simulation::script& script) { return script.seed % 4 == 0; }
 
-void play_with(const simulation::script& what, coverage& seen, const simulation::log& log,
+void play_with(const simulation::script& script, coverage& seen, const simulation::log& log,
                std::optional<std::uint64_t> reversed_tenant) {
-  random chance(what.seed);
+  random chance(script.seed);
   auto sampled = draw(chance);
   if (log) log(describe(sampled));
   sampled.reversed_tenant = reversed_tenant;
   world stage(sampled, chance, seen, log);
   player client(stage, sampled, chance);
-  for (const int action : what.actions) {
-    chance = simulation::numbers_of(what.seed, action);
+  for (const int action : script.actions) {
+    chance = simulation::numbers_of(script.seed, action);
     client.act();
   }
-  chance = simulation::numbers_of(what.seed, -1);
+  chance = simulation::numbers_of(script.seed, -1);
   stage.drain();
 }
 
@@ -220,13 +220,13 @@ int actions_of(std::uint64_t seed) {
   return draw(chance).actions;
 }
 
-void play(const simulation::script& what, coverage& seen, const simulation::log& log) {
-  if (log || !tries_other_content(what)) play_with(what, seen, log, {});
-  if (!tries_other_content(what)) return;
+void play(const simulation::script& script, coverage& seen, const simulation::log& log) {
+  if (log || !tries_other_content(script)) play_with(script, seen, log, {});
+  if (!tries_other_content(script)) return;
   simulation::transcript as_said, other;
   coverage unseen;
-  play_with(what, log ? unseen : seen, as_said.writer(), {});
-  play_with(what, unseen, other.writer(), what.seed / 4 % 2);
+  play_with(script, log ? unseen : seen, as_said.writer(), {});
+  play_with(script, unseen, other.writer(), script.seed / 4 % 2);
   as_said.require_same(other);
 }
 

@@ -10,6 +10,6 @@ int actions_of(std::uint64_t seed);
 
 /// Plays a history. Throws std::logic_error with a sentence where the scheduler breaks its contract. What happens is
 /// written to `log`, if there is one.
-void play(const simulation::script& what, coverage& seen, const simulation::log& log);
+void play(const simulation::script& script, coverage& seen, const simulation::log& log);
 
 }  // namespace cogen::scheduler::simulate

@@ -53,9 +53,9 @@ std::int64_t mirror::samples_left() const {
 }
 
 std::vector<token> mirror::with_ahead() const {
-  auto all = tokens;
-  all.insert(all.end(), ahead.begin(), ahead.end());
-  return all;
+  auto result = tokens;
+  result.insert(result.end(), ahead.begin(), ahead.end());
+  return result;
 }
 
 output mirror::wanted_at(int end) const {
@@ -95,22 +95,22 @@ std::vector<event> mirror::absorb(const step& done, const row& row, int end, con
       throw std::logic_error("logits of its tokens are missing");
     reported_to_ = std::max(reported_to_, end);
     if (last) make_idle();
-    return {{.what = event::kind::logits, .sequence = row.sequence, .last = last}};
+    return {{.type = event::kind::logits, .sequence = row.sequence, .last = last}};
   }
   seen.visit(last ? feature::no_room : feature::chunk);
   if (!last) return {};
   make_idle();
-  return {{.what = event::kind::finished, .sequence = row.sequence, .reason = finish::length}};
+  return {{.type = event::kind::finished, .sequence = row.sequence, .reason = finish::length}};
 }
 
-std::vector<event> mirror::absorb_late(const late_sample& what, int begin, const toy::model& model, coverage& seen) {
+std::vector<event> mirror::absorb_late(const late_sample& sample, int begin, const toy::model& model, coverage& seen) {
   late = false;
-  if (what.failed) {
+  if (sample.failed) {
     seen.visit(feature::late_failed);
     return fail(begin, seen);
   }
   step alone;
-  alone.sampled = {what.sampled};
+  alone.sampled = {sample.sampled};
   return absorb_samples(alone, {}, model, seen);
 }
 
@@ -122,8 +122,8 @@ std::vector<event> mirror::absorb_samples(const step& done, const row& row, cons
   for (int taken = 0;; ++taken) {
     if (chosen != model.next(tokens, encoder_input()))
       throw std::logic_error("it sampled what it would not have sampled alone");
-    const auto at = static_cast<std::size_t>(taken);
-    const bool accepted = taken < row.drafts && done.drafts_of(row)[at] == chosen;
+    const auto index = static_cast<std::size_t>(taken);
+    const bool accepted = taken < row.drafts && done.drafts_of(row)[index] == chosen;
     const token next = accepted ? done.sampled_of(row, taken + 1) : -1;
     if (taken < row.drafts) seen.visit(accepted ? feature::draft_accepted : feature::draft_refused);
     auto events = take_token(chosen, seen);
@@ -145,7 +145,7 @@ std::vector<event> mirror::absorb_samples(const step& done, const row& row, cons
 }
 
 std::vector<event> mirror::take_token(token taken, coverage& seen) {
-  std::vector<event> received{{.what = event::kind::token, .sequence = {}}};
+  std::vector<event> received{{.type = event::kind::token, .sequence = {}}};
   const auto& ends = options.end_tokens;
   const bool end = std::find(ends.begin(), ends.end(), taken) != ends.end();
   seen.visit(end ? feature::end_token : feature::token);
@@ -159,7 +159,7 @@ std::vector<event> mirror::take_token(token taken, coverage& seen) {
   if (!end && full) seen.visit(feature::length);
   if (end || full)
     received.push_back(
-        {.what = event::kind::finished, .sequence = {}, .reason = end ? finish::end_token : finish::length});
+        {.type = event::kind::finished, .sequence = {}, .reason = end ? finish::end_token : finish::length});
   return received;
 }
 
@@ -169,7 +169,7 @@ std::vector<event> mirror::fail(int begin, coverage& seen) {
   if (nothing_sampled) tokens.resize(static_cast<std::size_t>(length_before_));
   reached = std::min(reached, begin);
   make_idle();
-  return {{.what = event::kind::finished, .sequence = {}, .reason = finish::failed}};
+  return {{.type = event::kind::finished, .sequence = {}, .reason = finish::failed}};
 }
 
 }  // namespace cogen::scheduler::simulate

@@ -53,7 +53,7 @@ class mirror {
   std::vector<event> absorb(const step& done, const row& row, int end, const toy::model& model, coverage& seen);
 
   /// The same when what a late row has sampled is known.
-  std::vector<event> absorb_late(const late_sample& what, int begin, const toy::model& model, coverage& seen);
+  std::vector<event> absorb_late(const late_sample& sample, int begin, const toy::model& model, coverage& seen);
 
   sequence_options options;
   int capacity;

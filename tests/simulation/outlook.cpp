@@ -2,7 +2,7 @@
 
 namespace cogen::scheduler::simulate {
 
-void outlook::planned(time now, const step& made, bool left_behind) {
+void outlook::planned(time now, const step& plan, bool left_behind) {
   if (lasting_ > 0) {
     elapsed_ += static_cast<double>((now - began_).count()) - elapsed_ / 64;
     tokens_ += lasting_ - tokens_ / 64;
@@ -10,7 +10,7 @@ void outlook::planned(time now, const step& made, bool left_behind) {
   began_ = now;
   lasting_ = 0;
   if (!left_behind) return;
-  for (const auto& row : made.rows)
+  for (const auto& row : plan.rows)
     lasting_ += row.count + (row.encoder_input ? static_cast<int>(row.encoder_input->size()) : 0);
 }
 

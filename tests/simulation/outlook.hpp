@@ -9,7 +9,7 @@ namespace cogen::scheduler::simulate {
 /// When a run would end, by what was seen of plans and runs from outside.
 class outlook {
  public:
-  void planned(time now, const step& made, bool left_behind);
+  void planned(time now, const step& plan, bool left_behind);
   void ended(int samples);
 
   /// Nanoseconds for a token; empty before it is known.

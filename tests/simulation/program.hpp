@@ -17,7 +17,7 @@ struct program {
   std::function<int(std::uint64_t seed)> actions;
 
   /// Throws std::exception with a sentence where something broke its contract.
-  std::function<void(const script& what, Coverage& seen, const log& received)> play;
+  std::function<void(const script& script, Coverage& seen, const log& received)> play;
 
   /// Whether many histories must visit all that there is to visit.
   bool visits_all = true;
@@ -25,11 +25,11 @@ struct program {
 
 /// A script without the actions that its failure does not need.
 template <class Coverage>
-script shortest_failing(const program<Coverage>& of, const script& failing) {
+script shortest_failing(const program<Coverage>& subject, const script& failing) {
   const auto fails = [&](const std::vector<int>& actions) {
     Coverage unseen;
     try {
-      of.play({failing.seed, actions}, unseen, {});
+      subject.play({failing.seed, actions}, unseen, {});
     } catch (const std::exception&) {
       return true;
     }
@@ -42,7 +42,7 @@ script shortest_failing(const program<Coverage>& of, const script& failing) {
 template <class Coverage>
 class command {
  public:
-  command(const program<Coverage>& of, const options& asked) : program_(of), asked_(asked) {}
+  command(const program<Coverage>& subject, const options& asked) : program_(subject), asked_(asked) {}
 
   int run() const {
     if (asked_.help) {
@@ -61,15 +61,15 @@ class command {
     return asked_.actions.empty() ? whole(seed) : script{seed, asked_.actions};
   }
 
-  int replay(const script& what) const {
+  int replay(const script& script) const {
     Coverage seen;
     try {
-      program_.play(what, seen, [](const std::string& line) { std::cout << line << '\n'; });
+      program_.play(script, seen, [](const std::string& line) { std::cout << line << '\n'; });
     } catch (const std::exception& e) {
       std::cout << "FAILED: " << e.what() << std::endl;
       return 1;
     }
-    std::cout << "seed " << what.seed << " keeps the contract" << std::endl;
+    std::cout << "seed " << script.seed << " keeps the contract" << std::endl;
     return 0;
   }
 
@@ -83,10 +83,10 @@ class command {
   }
 
   int tell(const failed_history& diagnostics) const {
-    const auto all = whole(diagnostics.seed);
+    const auto full = whole(diagnostics.seed);
     std::cout << "seed " << diagnostics.seed << " FAILED: " << diagnostics.why << std::endl;
-    const auto rest = shortest_failing(program_, all);
-    std::cout << "fewer actions fail as well, " << rest.actions.size() << " of " << all.actions.size() << ": --seed "
+    const auto rest = shortest_failing(program_, full);
+    std::cout << "fewer actions fail as well, " << rest.actions.size() << " of " << full.actions.size() << ": --seed "
               << diagnostics.seed << " --actions ";
     for (std::size_t i = 0; i < rest.actions.size(); ++i) std::cout << (i > 0 ? "," : "") << rest.actions[i];
     std::cout << "\ntheir history:\n";
@@ -99,11 +99,11 @@ class command {
 };
 
 template <class Coverage>
-int main_of(const program<Coverage>& of, int count, char** arguments) try {
+int main_of(const program<Coverage>& subject, int count, char** arguments) try {
   const auto asked = parse(count, arguments);
-  return command<Coverage>(of, asked).run();
+  return command<Coverage>(subject, asked).run();
 } catch (const std::exception& e) {
-  std::cerr << of.name << ": " << e.what() << '\n';
+  std::cerr << subject.name << ": " << e.what() << '\n';
   return 2;
 }
 

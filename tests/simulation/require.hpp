@@ -8,8 +8,8 @@
 
 namespace cogen::scheduler::simulate {
 
-inline void require(bool holds, const std::string& what) {
-  if (!holds) throw std::logic_error(what);
+inline void require(bool holds, const std::string& message) {
+  if (!holds) throw std::logic_error(message);
 }
 
 inline std::string text(sequence_id id) { return "sequence " + std::to_string(static_cast<std::uint64_t>(id)); }

@@ -11,12 +11,12 @@ struct contender {
 };
 
 /// Whether the policy promises that `a` is served before `b`; where tenants share, it promises nothing between them.
-bool comes_before(const settings& of, const contender& a, const contender& b);
+bool comes_before(const settings& setup, const contender& a, const contender& b);
 
 /// Whether `later` may have gone first, by what the policy promises to the one it has overtaken.
 /// Whether one that waits may take the slot of one that runs.
-bool may_displace(const settings& of, const contender& waits, const contender& runs);
+bool may_displace(const settings& setup, const contender& waits, const contender& runs);
 
-bool may_overtake(const settings& of, const contender& later, const contender& overtaken);
+bool may_overtake(const settings& setup, const contender& later, const contender& overtaken);
 
 }  // namespace cogen::scheduler::simulate

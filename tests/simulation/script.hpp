@@ -21,9 +21,9 @@ struct script {
 };
 
 inline script whole_script(std::uint64_t seed, int actions) {
-  script all{seed, std::vector<int>(static_cast<std::size_t>(actions))};
-  std::iota(all.actions.begin(), all.actions.end(), 0);
-  return all;
+  script result{seed, std::vector<int>(static_cast<std::size_t>(actions))};
+  std::iota(result.actions.begin(), result.actions.end(), 0);
+  return result;
 }
 
 /// What the action of this number samples from; the end of a history is its action -1.

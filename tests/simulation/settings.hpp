@@ -44,18 +44,18 @@ struct settings {
   std::optional<std::uint64_t> reversed_tenant = {};
 
   /// The model of a sequence. What shares a salt with other tenants is as the history says.
-  toy::model model_of(const sequence_options& of) const {
-    return {model.vocabulary, reversed_tenant && of.cache_salt == cache_salt(*reversed_tenant)};
+  toy::model model_of(const sequence_options& options) const {
+    return {model.vocabulary, reversed_tenant && options.cache_salt == cache_salt(*reversed_tenant)};
   }
 };
 
-settings draw(random& from);
+settings draw(random& chance);
 
 /// The order of these settings. An own one follows from the id alone.
-std::unique_ptr<scheduling_policy> make_scheduling_policy(const settings& of);
+std::unique_ptr<scheduling_policy> make_scheduling_policy(const settings& setup);
 
-std::unique_ptr<allocation_policy> make_allocation_policy(const settings& of);
+std::unique_ptr<allocation_policy> make_allocation_policy(const settings& setup);
 
-std::string describe(const settings& of);
+std::string describe(const settings& setup);
 
 }  // namespace cogen::scheduler::simulate

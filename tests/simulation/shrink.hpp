@@ -15,8 +15,8 @@ std::vector<Item> shrunk(std::vector<Item> items, Fails&& fails) {
     bool shorter = false;
     for (std::size_t begin = 0; begin < items.size();) {
       auto rest = items;
-      const auto from = rest.begin() + static_cast<std::ptrdiff_t>(begin);
-      rest.erase(from, from + static_cast<std::ptrdiff_t>(std::min(chunk, items.size() - begin)));
+      const auto first = rest.begin() + static_cast<std::ptrdiff_t>(begin);
+      rest.erase(first, first + static_cast<std::ptrdiff_t>(std::min(chunk, items.size() - begin)));
       if (fails(rest)) {
         items = std::move(rest);
         shorter = true;

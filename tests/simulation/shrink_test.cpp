@@ -12,11 +12,11 @@ BOOST_AUTO_TEST_SUITE(shrinking)
 
 std::vector<int> counting(int count) { return whole_script(0, count).actions; }
 
-bool holds_in_order(const std::vector<int>& all, const std::vector<int>& some) {
-  auto rest = all.begin();
+bool holds_in_order(const std::vector<int>& items, const std::vector<int>& some) {
+  auto rest = items.begin();
   for (const int each : some) {
-    rest = std::find(rest, all.end(), each);
-    if (rest == all.end()) return false;
+    rest = std::find(rest, items.end(), each);
+    if (rest == items.end()) return false;
   }
   return true;
 }
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(only_what_the_failure_needs_is_left) {
 
 BOOST_AUTO_TEST_CASE(no_item_of_what_is_left_can_be_left_out) {
   const auto fails = [](const std::vector<int>& items) {
-    return items.size() % 7 == 2 && std::ranges::count_if(items, [](int each) { return each % 3 == 0; }) > 4;
+    return items.size() % 7 == 2 && std::ranges::count_if(items, [](int item) { return item % 3 == 0; }) > 4;
   };
   const auto left = shrunk(counting(100), fails);
   BOOST_TEST(fails(left));
@@ -55,9 +55,9 @@ BOOST_AUTO_TEST_CASE(a_failure_that_needs_nothing_leaves_nothing) {
 /// A till that breaks when more is taken out of it than was put in.
 struct unseen {};
 
-void play_till(const script& what, unseen&, const log&) {
+void play_till(const script& script, unseen&, const log&) {
   int held = 30;
-  for (const int action : what.actions) held += numbers_of(what.seed, action).between(-20, 20);
+  for (const int action : script.actions) held += numbers_of(script.seed, action).between(-20, 20);
   if (held < -200) throw std::logic_error("the till holds " + std::to_string(held));
 }
 
@@ -65,9 +65,9 @@ BOOST_AUTO_TEST_CASE(a_long_failing_history_becomes_a_short_one_in_which_every_a
   const program<unseen> till{"till", "", [](std::uint64_t) { return 5000; }, play_till};
   unseen none;
   std::uint64_t seed = 1;
-  const auto fails = [&](const script& what) {
+  const auto fails = [&](const script& script) {
     try {
-      till.play(what, none, {});
+      till.play(script, none, {});
     } catch (const std::logic_error&) {
       return true;
     }

@@ -55,7 +55,7 @@ class cache {
   const snapshot& kept(swap_id name) const { return kept_.at(name); }
 
   /// What was kept elsewhere is kept here from now on. A prefix counts against no budget.
-  void keep(swap_id name, snapshot what, bool is_prefix = false);
+  void keep(swap_id name, snapshot content, bool is_prefix = false);
 
   /// The slot, which is empty, gets its encoder input.
   void read(int slot, const std::vector<token>& encoder_input);
@@ -64,15 +64,15 @@ class cache {
   void append(int slot, std::span<const token> tokens, int drafts = 0);
 
   int length(int slot) const;
-  int shared(int slot) const { return at(slot).shared; }
+  int shared(int slot) const { return slot_at(slot).shared; }
   std::vector<token> content(int slot) const;
-  const std::vector<token>& encoder_input(int slot) const { return at(slot).encoder_input; }
+  const std::vector<token>& encoder_input(int slot) const { return slot_at(slot).encoder_input; }
 
   /// A transfer on its way fills it.
-  bool filling(int slot) const { return at(slot).filling; }
+  bool filling(int slot) const { return slot_at(slot).filling; }
 
   /// Something of what it holds comes from a snapshot that was not exact.
-  bool altered(int slot) const { return at(slot).altered; }
+  bool altered(int slot) const { return slot_at(slot).altered; }
 
   /// Bytes that all slots take, shared blocks once.
   std::int64_t bytes() const;
@@ -101,11 +101,11 @@ class cache {
   struct transfer {
     int slot;
     bool swap_ins;
-    snapshot what;
+    snapshot entry;
   };
 
-  storage& at(int slot);
-  const storage& at(int slot) const;
+  storage& slot_at(int slot);
+  const storage& slot_at(int slot) const;
   int longest_reader(int slot) const;
   void clear(int slot);
   bool ever_full() const { return rings_.window > 0 && rings_.tokens() < within_.max_sequence_length; }
@@ -114,7 +114,7 @@ class cache {
   bool drops_to(int slot, int length) const;
   int oldest_in_snapshot(int slot) const;
   void add(int slot, std::span<const token> tokens);
-  void require_return(int slot, int to) const;
+  void require_return(int slot, int length) const;
   void truncate(const truncation& cut);
   void release(const cogen::scheduler::release& rest);
   void take(const checkpoint& taken);

@@ -4,14 +4,14 @@
 
 namespace cogen::scheduler::toy {
 
-token model::next(std::span<const token> before, std::span<const token> encoder_input) const {
+token model::next(std::span<const token> history, std::span<const token> encoder_input) const {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto take_in = [&](std::uint64_t value) {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15;
     hash ^= hash >> 29;
   };
   for (const token each : encoder_input) take_in(static_cast<std::uint64_t>(name(each) + 1) << 32);
-  for (const token each : before) take_in(static_cast<std::uint64_t>(name(each) + 1));
+  for (const token each : history) take_in(static_cast<std::uint64_t>(name(each) + 1));
   return name(static_cast<token>(hash % static_cast<std::uint64_t>(vocabulary)));
 }
 
@@ -19,10 +19,10 @@ void runner::run(step& step) {
   cache_.apply(step);
   contents_.clear();
   encoder_inputs_.clear();
-  const auto before = std::exchange(sampled_, {});
+  const auto previous = std::exchange(sampled_, {});
   for (auto& row : step.rows) {
     if (row.encoder_input) cache_.read(row.slot, *row.encoder_input);
-    cache_.append(row.slot, row.chained ? std::span(&before.at(row.sequence), 1) : step.tokens_of(row), row.drafts);
+    cache_.append(row.slot, row.chained ? std::span(&previous.at(row.sequence), 1) : step.tokens_of(row), row.drafts);
     contents_.push_back(cache_.content(row.slot));
     encoder_inputs_.push_back(cache_.encoder_input(row.slot));
     if (row.wanted == output::sample) sample(step, row);

@@ -14,9 +14,9 @@ struct model {
   token vocabulary = 50;
   bool reversed = false;  ///< it reads and says each token as the one as far from the vocabulary's other end
 
-  token name(token each) const { return reversed ? vocabulary - 1 - each : each; }
+  token name(token id) const { return reversed ? vocabulary - 1 - id : id; }
 
-  token next(std::span<const token> before, std::span<const token> encoder_input = {}) const;
+  token next(std::span<const token> history, std::span<const token> encoder_input = {}) const;
 };
 
 /// Runs plans on the toy cache at once. What rows sample is what the model says of the slot's content.
@@ -42,8 +42,8 @@ class runner {
   void end(swap_id name, bool ok) { cache_.end(name, ok); }
 
   /// What was kept elsewhere comes before the next plan.
-  void keep(swap_id name, cache::snapshot what, bool is_prefix = false) {
-    cache_.keep(name, std::move(what), is_prefix);
+  void keep(swap_id name, cache::snapshot content, bool is_prefix = false) {
+    cache_.keep(name, std::move(content), is_prefix);
   }
 
  private:

@@ -7,9 +7,9 @@
 namespace cogen::simulation {
 namespace {
 
-int widest(names of) {
+int widest(names rows) {
   std::size_t width = 0;
-  for (const auto* each : of) width = std::max(width, std::strlen(each));
+  for (const auto* each : rows) width = std::max(width, std::strlen(each));
   return static_cast<int>(width);
 }
 
@@ -54,9 +54,10 @@ bool visit_list::report(std::ostream& out) const {
   return std::ranges::all_of(counts_, [](std::uint64_t count) { return count > 0; });
 }
 
-bool report_all(std::ostream& out, bool all) {
-  out << (all ? "\nevery pair and feature was visited\n" : "\nUNVISITED, or visited though impossible: see above\n");
-  return all;
+bool report_all(std::ostream& out, bool visited) {
+  out << (visited ? "\nevery pair and feature was visited\n"
+                  : "\nUNVISITED, or visited though impossible: see above\n");
+  return visited;
 }
 
 }  // namespace cogen::simulation

@@ -21,14 +21,14 @@ class visit_table {
  public:
   visit_table(names rows, names columns, std::span<const impossible> excepted = {});
 
-  void visit(int row, int column) { ++at(row, column); }
+  void visit(int row, int column) { ++cell(row, column); }
   void add(const visit_table& other);
 
   /// Prints the table; true when every pair was visited but for those that cannot be, and none of those.
   bool report(std::ostream& out) const;
 
  private:
-  std::uint64_t& at(int row, int column) {
+  std::uint64_t& cell(int row, int column) {
     return counts_[static_cast<std::size_t>(row) * columns_.size() + static_cast<std::size_t>(column)];
   }
 
@@ -40,7 +40,7 @@ class visit_table {
 /// Counts how often each of several things has happened.
 class visit_list {
  public:
-  explicit visit_list(names all) : names_(all), counts_(all.size()) {}
+  explicit visit_list(names rows) : names_(rows), counts_(rows.size()) {}
 
   void visit(int index) { ++counts_[static_cast<std::size_t>(index)]; }
   void add(const visit_list& other);
@@ -54,6 +54,6 @@ class visit_list {
 };
 
 /// Says how the reports came out, and returns the same.
-bool report_all(std::ostream& out, bool all);
+bool report_all(std::ostream& out, bool visited);
 
 }  // namespace cogen::simulation

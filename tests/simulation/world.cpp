@@ -43,18 +43,18 @@ const char* text(output wanted) {
 
 }  // namespace
 
-world::world(const settings& of, random& chance, coverage& seen, simulation::log log)
-    : settings_(of),
+world::world(const settings& setup, random& chance, coverage& seen, simulation::log log)
+    : settings_(setup),
       chance_(chance),
       seen_(seen),
       log_(std::move(log)),
-      machine_(of.within, make_scheduling_policy(of), longest_idle(), make_allocation_policy(of)),
-      runner_(of.within, of.model, of.rings),
-      failing_(of.failing),
-      losing_(of.losing) {}
+      machine_(setup.within, make_scheduling_policy(setup), longest_idle(), make_allocation_policy(setup)),
+      runner_(setup.within, setup.model, setup.rings),
+      failing_(setup.failing),
+      losing_(setup.losing) {}
 
-void world::say(const std::string& what) const {
-  if (log_) log_(what);
+void world::say(const std::string& message) const {
+  if (log_) log_(message);
 }
 
 const mirror* world::find(sequence_id id) const {
@@ -64,16 +64,16 @@ const mirror* world::find(sequence_id id) const {
 
 std::vector<sequence_id> world::live() const {
   std::vector<sequence_id> ids;
-  for (const auto& [id, each] : live_) ids.push_back(id);
+  for (const auto& [id, seq] : live_) ids.push_back(id);
   return ids;
 }
 
-void world::visit(sequence_id id, verb what) {
+void world::visit(sequence_id id, verb action) {
   const auto* seq = find(id);
-  if (!seq) return seen_.visit(state::gone, what);
-  if (seq->late) return seen_.visit(state::late, what);
-  if (seq->away) return seen_.visit(state_of_swapped(seq->running, static_cast<int>(seq->moves)), what);
-  seen_.visit(state_of(machine_.phase_of(id), seq->rows_in_flight > 0, !seq->tokens.empty()), what);
+  if (!seq) return seen_.visit(state::gone, action);
+  if (seq->late) return seen_.visit(state::late, action);
+  if (seq->away) return seen_.visit(state_of_swapped(seq->running, static_cast<int>(seq->moves)), action);
+  seen_.visit(state_of(machine_.phase_of(id), seq->rows_in_flight > 0, !seq->tokens.empty()), action);
 }
 
 // Verbs
@@ -263,8 +263,8 @@ void world::suspend(sequence_id id) {
   check_sequences();
 }
 
-void world::advance_clock(time by) {
-  now_ += by;
+void world::advance_clock(time delay) {
+  now_ += delay;
   say("it is " + std::to_string(now_.count()));
   machine_.advance_clock(now_);
 }
@@ -280,39 +280,39 @@ bool world::launch() {
   note_rest();
   const auto waited = waiting();
   kept_ = machine_.prefix_cached_slots();
-  flown made{machine_.next(now_), {}};
-  outlook_.planned(now_, made.step, left_behind(made.step));
-  describe_plan(made.step);
+  flown flight{machine_.next(now_), {}};
+  outlook_.planned(now_, flight.step, left_behind(flight.step));
+  describe_plan(flight.step);
   check_preempted(waited);
-  note_transfers(made.step);
+  note_transfers(flight.step);
   machine_.verify();
   check_no_overtaking(waited);
-  if (made.step.empty()) {
+  if (flight.step.empty()) {
     seen_.visit(feature::empty_plan);
-    require(made.step.number == 0, "an empty step has a number");
+    require(flight.step.number == 0, "an empty step has a number");
     check_idle_timeout_of_others(true);
     if (in_flight_.empty()) check_waiting(true);
-    check_service(made.step, waited);
+    check_service(flight.step, waited);
     return false;
   }
-  require(made.step.number == ++plans_, "a step has the wrong number");
-  count_features(made.step);
-  note_marks(made.step);
-  runner_.run(made.step);
+  require(flight.step.number == ++plans_, "a step has the wrong number");
+  count_features(flight.step);
+  note_marks(flight.step);
+  runner_.run(flight.step);
   check_idle_timeout_of_others(false);
   check_ranks();
   check_swapped();
-  for (auto& each : made.step.rows) each.failed = chance_.chance(failing_);
-  for (const auto& row : made.step.rows)
+  for (auto& each : flight.step.rows) each.failed = chance_.chance(failing_);
+  for (const auto& row : flight.step.rows)
     for (int i = 1; i <= row.drafts; ++i)
-      if (chance_.chance(failing_)) made.step.sampled_of(row, i) = -1;
-  check_rows(made);
+      if (chance_.chance(failing_)) flight.step.sampled_of(row, i) = -1;
+  check_rows(flight);
   note_scheduled();
   look_at_shares();
   check_memory();
   check_waiting(false);
-  check_service(made.step, waited);
-  in_flight_.push_back(std::move(made));
+  check_service(flight.step, waited);
+  in_flight_.push_back(std::move(flight));
   return true;
 }
 
@@ -361,9 +361,9 @@ void world::absorb() {
 
 void world::check_events(std::span<const event> received, std::span<const event> expected) const {
   const auto same = [](const event& a, const event& b) {
-    return a.what == b.what && a.sequence == b.sequence && a.row == b.row && a.last == b.last &&
+    return a.type == b.type && a.sequence == b.sequence && a.row == b.row && a.last == b.last &&
            a.after_drafts == b.after_drafts && a.drafts == b.drafts && a.more == b.more &&
-           (a.what != event::kind::finished || a.reason == b.reason);
+           (a.type != event::kind::finished || a.reason == b.reason);
   };
   require(std::ranges::equal(received, expected, same),
           "the events are not those expected: " + std::to_string(received.size()) + " of " +
@@ -372,17 +372,17 @@ void world::check_events(std::span<const event> received, std::span<const event>
 }
 
 /// Not one that another row is chained to.
-bool world::comes_late(const row& what, const mirror* seq) {
-  if (settings_.late == 0 || what.wanted != output::sample || what.failed) return false;
+bool world::comes_late(const row& row, const mirror* seq) {
+  if (settings_.late == 0 || row.wanted != output::sample || row.failed) return false;
   const bool alone = !seq || seq->rows_in_flight == 1;
   return chance_.chance(settings_.late) && alone;
 }
 
 bool world::end_late() {
   if (late_.empty()) return false;
-  const auto at = late_.begin() + chance_.between(0, static_cast<int>(late_.size()) - 1);
-  auto ended = *at;
-  late_.erase(at);
+  const auto position = late_.begin() + chance_.between(0, static_cast<int>(late_.size()) - 1);
+  auto ended = *position;
+  late_.erase(position);
   ended.sample.failed = chance_.chance(failing_);
   say("the late sample of " + text(ended.sample.sequence) + " in step " + std::to_string(ended.sample.step) +
       (ended.sample.failed ? " fails" : " comes"));
@@ -392,18 +392,18 @@ bool world::end_late() {
   return true;
 }
 
-std::vector<event> world::expected_of(const late_row& what) {
-  const auto id = what.sample.sequence;
+std::vector<event> world::expected_of(const late_row& late) {
+  const auto id = late.sample.sequence;
   const auto found = live_.find(id);
-  if (found == live_.end() || !found->second.running || found->second.number != what.run) {
+  if (found == live_.end() || !found->second.running || found->second.number != late.run) {
     seen_.visit(feature::late_wasted);
     return {};
   }
   mirror& seq = found->second;
-  auto expected = seq.absorb_late(what.sample, what.begin, settings_.model_of(seq.options), seen_);
+  auto expected = seq.absorb_late(late.sample, late.begin, settings_.model_of(seq.options), seen_);
   for (auto& each : expected) each.sequence = id;
   for (auto& each : expected)
-    if (each.what == event::kind::token) each.drafts = what.drafts;
+    if (each.type == event::kind::token) each.drafts = late.drafts;
   if (!seq.running) outlook_.ended(seq.sampled_in_run());
   if (!seq.running && seq.options.release_at_end) forget(id);
   return expected;

@@ -23,7 +23,7 @@ namespace cogen::scheduler::simulate {
 /// std::logic_error where that is not what the contract says.
 class world {
  public:
-  world(const settings& of, random& chance, coverage& seen, simulation::log log);
+  world(const settings& setup, random& chance, coverage& seen, simulation::log log);
 
   // Verbs. Those on a sequence may be called in any state, also for one that is gone.
   void submit(const sequence_options& options, const run& first);
@@ -51,7 +51,7 @@ class world {
   bool restore_prefix();
 
   /// Time goes on while nothing is done.
-  void advance_clock(time by);
+  void advance_clock(time delay);
 
   /// Plans and runs a step; rows fail by chance. False when there was nothing to do, or too much is in flight.
   bool launch();
@@ -88,11 +88,11 @@ class world {
   };
   struct session {
     sequence_options options;
-    resume_state before;
+    resume_state history;
     toy::cache::snapshot snapshot;
   };
   struct saved_prefix {
-    cached_prefix what;
+    cached_prefix prefix;
     toy::cache::snapshot snapshot;
   };
   struct flown {
@@ -114,31 +114,31 @@ class world {
     return verb();
   }
 
-  void say(const std::string& what) const;
+  void say(const std::string& message) const;
 
   /// With the tokens that the sequence's tenant says instead.
   sequence_options as_named(sequence_options options) const;
   std::vector<token> as_named(const sequence_options& options, std::vector<token> tokens) const;
 
-  void visit(sequence_id id, verb what);
+  void visit(sequence_id id, verb action);
   int capacity_of(const sequence_options& options, const run* first) const;
   void accepted(sequence_id id, mirror added);
   void forget(sequence_id id);
   void describe_plan(const step& step) const;
-  void check_rows(flown& made);
-  row_flown check_row(const step& made, const row& planned, std::span<const token> content);
-  void check_drafts(const step& made, const row& planned, const mirror& seq, bool is_last);
+  void check_rows(flown& flight);
+  row_flown check_row(const step& plan, const row& planned, std::span<const token> content);
+  void check_drafts(const step& plan, const row& planned, const mirror& seq, bool is_last);
   struct mark {
     bool shared;
     cogen::scheduler::cache_salt cache_salt;
     bool operator==(const mark&) const = default;
   };
-  void note_marks(const step& made);
+  void note_marks(const step& plan);
   void note_prefix_hit(const row& planned, int begin, const mirror& seq);
-  void check_service(const step& made, const std::set<sequence_id>& waited);
+  void check_service(const step& plan, const std::set<sequence_id>& waited);
   void check_prefill(const std::set<sequence_id>& prefilling, const std::set<sequence_id>& served,
                      const std::set<sequence_id>& waited);
-  void check_idle_timeout(const step& made, int tokens, sequence_id id, mirror& seq);
+  void check_idle_timeout(const step& plan, int tokens, sequence_id id, mirror& seq);
   void check_waiting(bool nothing_planned);
   void check_no_overtaking(const std::set<sequence_id>& waited);
   void note_scheduled();
@@ -151,27 +151,27 @@ class world {
   void check_ranks() const;
   bool has_to_leave_to(sequence_id head, sequence_id id) const;
   std::ptrdiff_t slots_of(std::uint64_t tenant) const;
-  void note_transfers(const step& made);
+  void note_transfers(const step& plan);
   void end_copy(swap_id name, bool ok);
   void end_prefix_transfer(swap_id name, bool ok);
-  void keep_session(session made);
+  void keep_session(session added);
   void check_swapped() const;
   void check_idle_timeout_of_others(bool nothing_planned) const;
   void check_memory();
   void check_account_without_forks() const;
-  void check_short(const step& made);
+  void check_short(const step& plan);
   void check_sequences();
   void check_transitions();
   void check_busy_slots() const;
   void check_empty();
-  std::vector<event> expected_of(const late_row& what);
+  std::vector<event> expected_of(const late_row& late);
   void check_events(std::span<const event> received, std::span<const event> expected) const;
-  bool comes_late(const row& what, const mirror* seq);
+  bool comes_late(const row& row, const mirror* seq);
   void count_features(const step& step);
   std::set<sequence_id> waiting() const;
-  bool before(sequence_id a, sequence_id b) const;
+  bool precedes(sequence_id a, sequence_id b) const;
   bool may_overtake(sequence_id later, sequence_id overtaken) const;
-  std::vector<sequence_id> firsts(const std::set<sequence_id>& of) const;
+  std::vector<sequence_id> firsts(const std::set<sequence_id>& ids) const;
   bool fits(sequence_id id) const;
   bool any_is_short() const;
   bool accepted_time(mirror& begun, bool somewhere, const std::function<void()>& verb);
@@ -179,7 +179,7 @@ class world {
   bool is_somewhere(sequence_id id) const;
   double tokens_to_run(const mirror& seq, bool somewhere) const;
   double tokens_until_end(const mirror& begun, bool somewhere) const;
-  bool left_behind(const step& made) const;
+  bool left_behind(const step& plan) const;
   void look_at_shares();
 
   const settings settings_;

@@ -8,9 +8,9 @@
 namespace cogen::scheduler::simulate {
 namespace {
 
-int all_logits_tokens(const step& made) {
-  return std::accumulate(made.rows.begin(), made.rows.end(), 0, [](int sum, const row& each) {
-    return each.wanted == output::all_logits ? sum + each.count : sum;
+int all_logits_tokens(const step& plan) {
+  return std::accumulate(plan.rows.begin(), plan.rows.end(), 0, [](int sum, const row& row) {
+    return row.wanted == output::all_logits ? sum + row.count : sum;
   });
 }
 
@@ -24,16 +24,16 @@ int turns_of(const limits& within, int step_tokens) {
 
 // Rows
 
-void world::check_rows(flown& made) {
+void world::check_rows(flown& flight) {
   std::set<sequence_id> sequences;
   std::set<int> slots;
   int tokens = 0, known = 0, drafts = 0, samples = 0;
   bool awaited = false;
-  for (std::size_t i = 0; i < made.step.rows.size(); ++i) {
-    const auto& row = made.step.rows[i];
+  for (std::size_t i = 0; i < flight.step.rows.size(); ++i) {
+    const auto& row = flight.step.rows[i];
     require(sequences.insert(row.sequence).second, text(row.sequence) + " has two rows in one step");
     require(slots.insert(row.slot).second, "slot " + std::to_string(row.slot) + " has two rows in one step");
-    made.rows.push_back(check_row(made.step, row, runner_.contents()[i]));
+    flight.rows.push_back(check_row(flight.step, row, runner_.contents()[i]));
     require(std::ranges::equal(runner_.encoder_inputs()[i], live_.at(row.sequence).encoder_input()),
             text(row.sequence) + ": the slot has read another encoder input than the sequence's");
     if (row.encoder_input) seen_.visit(feature::encoder_read);
@@ -49,18 +49,19 @@ void world::check_rows(flown& made) {
     drafts += row.drafts;
   }
   require(drafts <= settings_.within.max_draft_tokens, "a step has more draft tokens than it may");
-  require(std::cmp_equal(made.step.sampled.size(), samples), "a step has samples that are in none of its rows");
-  require(made.step.tokens.size() == static_cast<std::size_t>(known), "a step has tokens that are in none of its rows");
+  require(std::cmp_equal(flight.step.sampled.size(), samples), "a step has samples that are in none of its rows");
+  require(flight.step.tokens.size() == static_cast<std::size_t>(known),
+          "a step has tokens that are in none of its rows");
   const auto& within = settings_.within;
   require(tokens <= std::max(within.max_batched_tokens, awaited ? 0 : within.prefill_tokens),
           "a step has more tokens than it may");
-  require(all_logits_tokens(made.step) <= within.max_all_logits_tokens,
+  require(all_logits_tokens(flight.step) <= within.max_all_logits_tokens,
           "a step has more tokens for all logits than it may");
 }
 
-void world::check_drafts(const step& made, const row& planned, const mirror& seq, bool is_last) {
+void world::check_drafts(const step& plan, const row& planned, const mirror& seq, bool is_last) {
   const auto who = text(planned.sequence);
-  const auto drafts = made.drafts_of(planned);
+  const auto drafts = plan.drafts_of(planned);
   require(planned.wanted == output::sample && is_last && !planned.chained,
           who + ": a row has drafts and samples nothing");
   require(planned.drafts <= seq.most_drafts(), who + ": a row has more drafts than may be sampled");
@@ -68,7 +69,7 @@ void world::check_drafts(const step& made, const row& planned, const mirror& seq
           who + ": a row has other drafts than were proposed");
 }
 
-world::row_flown world::check_row(const step& made, const row& planned, std::span<const token> content) {
+world::row_flown world::check_row(const step& plan, const row& planned, std::span<const token> content) {
   const auto who = text(planned.sequence);
   const auto found = live_.find(planned.sequence);
   require(found != live_.end(), who + " has a row and is not there");
@@ -95,10 +96,10 @@ world::row_flown world::check_row(const step& made, const row& planned, std::spa
   require(!planned.prefill || count > 1 || !is_last || seq.prefills, who + ": a decode row is said to prefill");
   const auto next = std::cmp_less(end, seq.tokens.size()) ? seq.tokens[static_cast<std::size_t>(end)] : -1;
   require(planned.next == next, who + ": another token follows a row than the sequence has there");
-  if (planned.drafts > 0) check_drafts(made, planned, seq, is_last);
+  if (planned.drafts > 0) check_drafts(plan, planned, seq, is_last);
   seq.prefills = !is_last;
 
-  if (planned.wanted == output::sample) seq.planned_sample(planned, made.sampled_of(planned));
+  if (planned.wanted == output::sample) seq.planned_sample(planned, plan.sampled_of(planned));
   if (seq.slot >= 0 && seq.slot != planned.slot) seen_.visit(feature::moved);
   note_prefix_hit(planned, end - count, seq);
   seq.slot = planned.slot;
@@ -119,7 +120,7 @@ world::row_flown world::check_row(const step& made, const row& planned, std::spa
 
 std::set<sequence_id> world::waiting() const {
   std::set<sequence_id> result;
-  for (const auto& [id, each] : live_)
+  for (const auto& [id, seq] : live_)
     if (machine_.phase_of(id) == phase::waiting) result.insert(id);
   return result;
 }
@@ -136,51 +137,51 @@ void world::check_no_overtaking(const std::set<sequence_id>& waited) {
 }
 
 void world::check_waiting(bool nothing_planned) {
-  const auto all = waiting();
-  require(static_cast<int>(all.size()) == machine_.waiting(), "those that wait are miscounted");
-  if (all.empty()) {
+  const auto ids = waiting();
+  require(static_cast<int>(ids.size()) == machine_.waiting(), "those that wait are miscounted");
+  if (ids.empty()) {
     head_fits_ = 0;
     return;
   }
-  const auto heads = firsts(all);
-  const bool fit = std::ranges::all_of(heads, [&](sequence_id each) { return fits(each); });
+  const auto heads = firsts(ids);
+  const bool fit = std::ranges::all_of(heads, [&](sequence_id id) { return fits(id); });
   head_fits_ = fit ? head_fits_ + 1 : 0;
   require(head_fits_ < (nothing_planned ? 1 : 2), text(heads.front()) + " waits although it fits");
 }
 
-void world::check_service(const step& made, const std::set<sequence_id>& waited) {
-  const int tokens = std::accumulate(made.rows.begin(), made.rows.end(), 0, [](int sum, const row& each) {
-    return sum + each.count + (each.encoder_input ? static_cast<int>(each.encoder_input->size()) : 0);
+void world::check_service(const step& plan, const std::set<sequence_id>& waited) {
+  const int tokens = std::accumulate(plan.rows.begin(), plan.rows.end(), 0, [](int sum, const row& row) {
+    return sum + row.count + (row.encoder_input ? static_cast<int>(row.encoder_input->size()) : 0);
   });
   std::set<sequence_id> served, prefilling;
-  for (const auto& each : made.rows) served.insert(each.sequence);
-  for (auto& [id, each] : live_) {
+  for (const auto& each : plan.rows) served.insert(each.sequence);
+  for (auto& [id, seq] : live_) {
     const auto where = machine_.phase_of(id);
     const bool awaits_prefix = machine_.awaits_prefix(id);
     if (awaits_prefix) seen_.visit(feature::followed);
-    require(!awaits_prefix || !made.empty(), text(id) + " waits for another one, and nothing is planned");
+    require(!awaits_prefix || !plan.empty(), text(id) + " waits for another one, and nothing is planned");
     const bool waits = awaits_prefix || machine_.short_of_memory(id);
     const bool could = (where == phase::prefilling || where == phase::decoding) && !waits;
-    each.unserved = could && !served.contains(id) ? each.unserved + 1 : 0;
-    if (where == phase::waiting && each.slot >= 0) {
+    seq.unserved = could && !served.contains(id) ? seq.unserved + 1 : 0;
+    if (where == phase::waiting && seq.slot >= 0) {
       seen_.visit(feature::lost_its_slot);
-      each.slot = -1;
-      if (!each.away) each.reached = 0;
+      seq.slot = -1;
+      if (!seq.away) seq.reached = 0;
     }
     if (where == phase::prefilling && !waits) prefilling.insert(id);
-    check_idle_timeout(made, tokens, id, each);
+    check_idle_timeout(plan, tokens, id, seq);
   }
   check_prefill(prefilling, served, waited);
-  check_short(made);
+  check_short(plan);
 }
 
 /// A sequence that is short of memory waits for something that ends.
-void world::check_short(const step& made) {
+void world::check_short(const step& plan) {
   if (!any_is_short()) return;
   seen_.visit(feature::short_of_memory);
   require(settings_.growing, "a sequence is short of memory that was reserved for it");
-  const bool awaits_late = std::ranges::any_of(live_, [](const auto& each) { return each.second.late; });
-  require(!made.empty() || !in_flight_.empty() || !runner_.cache().on_their_way().empty() || awaits_late,
+  const bool awaits_late = std::ranges::any_of(live_, [](const auto& entry) { return entry.second.late; });
+  require(!plan.empty() || !in_flight_.empty() || !runner_.cache().on_their_way().empty() || awaits_late,
           "a sequence is short of memory, and nothing is on its way");
 }
 
@@ -190,28 +191,28 @@ void world::check_prefill(const std::set<sequence_id>& prefilling, const std::se
                           const std::set<sequence_id>& waited) {
   if (prefilling.empty() || settings_.rule == policy::fair_share) return;
   const auto first = firsts(prefilling).front();
-  const bool preceded = std::ranges::any_of(served, [&](sequence_id each) {
-    const bool may = settings_.rule != policy::fcfs || waited.contains(each);
-    return may && live_.contains(each) && before(each, first);
+  const bool preceded = std::ranges::any_of(served, [&](sequence_id id) {
+    const bool may = settings_.rule != policy::fcfs || waited.contains(id);
+    return may && live_.contains(id) && precedes(id, first);
   });
   first_unserved_ = first == first_prefilling_ && !served.contains(first) && !preceded ? first_unserved_ + 1 : 0;
   first_prefilling_ = first;
   require(first_unserved_ <= 3, text(first) + " comes first and is not prefilled");
 }
 
-void world::check_idle_timeout(const step& made, int tokens, sequence_id id, mirror& seq) {
+void world::check_idle_timeout(const step& plan, int tokens, sequence_id id, mirror& seq) {
   if (seq.unserved == 0) return;
   const auto& within = settings_.within;
-  require(!made.empty(), text(id) + " could run, and nothing is planned");
+  require(!plan.empty(), text(id) + " could run, and nothing is planned");
   const bool hurried =
       within.target_step_latency != limits().target_step_latency && machine_.phase_of(id) == phase::prefilling;
   const bool halved = within.depth == 2 && !within.run_ahead && machine_.phase_of(id) == phase::decoding;
   const bool without_logits =
-      seq.wanted == output::all_logits && all_logits_tokens(made) == within.max_all_logits_tokens;
+      seq.wanted == output::all_logits && all_logits_tokens(plan) == within.max_all_logits_tokens;
   if (without_logits) seen_.visit(feature::without_logits);
   const int most = halved ? 3 : 1;  // half of those that decode, half of the rest, and so on
   require(
-      tokens >= within.max_batched_tokens || seq.unserved <= most || without_logits || (hurried && !made.rows.empty()),
+      tokens >= within.max_batched_tokens || seq.unserved <= most || without_logits || (hurried && !plan.rows.empty()),
       text(id) + " could run, and there is room in the plan");
   if (machine_.phase_of(id) != phase::decoding) return;
   int turns = turns_of(within, within.max_batched_tokens);
@@ -228,15 +229,15 @@ void world::check_memory() {
 }
 
 void world::note_scheduled() {
-  for (auto& [id, each] : live_) {
+  for (auto& [id, seq] : live_) {
     const auto where = machine_.phase_of(id);
-    each.scheduled |= where == phase::prefilling || where == phase::decoding;
-    if (settings_.forks || settings_.growing) each.scheduled = machine_.scheduled(id);
-    require(machine_.scheduled(id) == each.scheduled, text(id) + " has a slot, or has none, against the contract");
-    if (!each.scheduled) each.stay = 0;
-    if (!machine_.moving(id)) each.copied.reset();  // it has left the slot that is copied
+    seq.scheduled |= where == phase::prefilling || where == phase::decoding;
+    if (settings_.forks || settings_.growing) seq.scheduled = machine_.scheduled(id);
+    require(machine_.scheduled(id) == seq.scheduled, text(id) + " has a slot, or has none, against the contract");
+    if (!seq.scheduled) seq.stay = 0;
+    if (!machine_.moving(id)) seq.copied.reset();  // it has left the slot that is copied
     if (is_idle(id)) continue;
-    each.idle_since.reset();
+    seq.idle_since.reset();
   }
 }
 
@@ -253,9 +254,9 @@ bool world::idle_long_enough(const mirror& seq) const {
 }
 
 void world::note_rest() {
-  for (auto& [id, each] : live_) each.has_room = static_cast<int>(each.with_ahead().size()) <= machine_.reserved(id);
-  for (auto& [id, each] : live_)
-    if (is_idle(id) && !each.idle_since) each.idle_since = now_;
+  for (auto& [id, seq] : live_) seq.has_room = static_cast<int>(seq.with_ahead().size()) <= machine_.reserved(id);
+  for (auto& [id, seq] : live_)
+    if (is_idle(id) && !seq.idle_since) seq.idle_since = now_;
 }
 
 /// One that ran has lost its slot to one that was put above it.
@@ -267,38 +268,39 @@ bool world::was_displaced(sequence_id id, const mirror& seq, const std::set<sequ
 }
 
 bool world::has_another_above(sequence_id id) const {
-  return std::ranges::any_of(
-      live_, [&](const auto& other) { return other.first != id && other.second.running && !before(id, other.first); });
+  return std::ranges::any_of(live_, [&](const auto& other) {
+    return other.first != id && other.second.running && !precedes(id, other.first);
+  });
 }
 
 /// Only those idle for long have lost their slots, and only to others; or those that run, to others that
 /// come before them. Where sequences fork, some move: it is not known then why one that runs has lost its slot. And one
 /// that is displaced may have a slot again in the same plan, unseen.
 void world::check_preempted(const std::set<sequence_id>& waited) {
-  for (auto& [id, each] : live_) {
+  for (auto& [id, seq] : live_) {
     if (machine_.scheduled(id)) continue;
-    if (settings_.growing && each.scheduled) {
+    if (settings_.growing && seq.scheduled) {
       seen_.visit(feature::made_way);
-      require(settings_.forks || each.idle_since || !each.has_room || has_another_above(id),
+      require(settings_.forks || seq.idle_since || !seq.has_room || has_another_above(id),
               text(id) + " has left for one that comes later");
-      each.idle_since.reset();
-      each.preempted = true;
+      seq.idle_since.reset();
+      seq.preempted = true;
       continue;
     }
-    const bool displaced = was_displaced(id, each, waited);
-    if (!each.idle_since && !displaced) continue;
+    const bool displaced = was_displaced(id, seq, waited);
+    if (!seq.idle_since && !displaced) continue;
     if (displaced && settings_.forks) {
-      each.preempted = true;
+      seq.preempted = true;
       continue;
     }
     say(text(id) + (displaced ? " was displaced" : " was preempted"));
-    require(displaced || idle_long_enough(each), text(id) + " was preempted and has not been idle for long");
+    require(displaced || idle_long_enough(seq), text(id) + " was preempted and has not been idle for long");
     require(!waited.empty() || settings_.forks, text(id) + " was preempted for no other");
     seen_.visit(displaced ? feature::displaced : feature::preempted);
-    if (displaced) each.displaced_at = requests_;
-    each.scheduled = false;
-    each.idle_since.reset();
-    each.preempted = true;
+    if (displaced) seq.displaced_at = requests_;
+    seq.scheduled = false;
+    seq.idle_since.reset();
+    seq.preempted = true;
     ++preempted_;
   }
   if (settings_.growing || settings_.displacing) preempted_ = std::max(preempted_, machine_.preempted());
@@ -312,23 +314,24 @@ void world::check_ranks() const {
   if (!runner_.cache().on_their_way().empty()) return;
   const auto heads = firsts(waiting());
   const auto may_wait = [&](sequence_id head) {
-    return std::ranges::none_of(live_, [&](const auto& each) { return has_to_leave_to(head, each.first); });
+    return std::ranges::none_of(live_, [&](const auto& entry) { return has_to_leave_to(head, entry.first); });
   };
   require(heads.empty() || std::ranges::any_of(heads, may_wait), "runs wait for those that they may displace");
 }
 
 bool world::has_to_leave_to(sequence_id head, sequence_id id) const {
-  const auto &above = live_.at(head), &each = live_.at(id);
-  if (!machine_.scheduled(id) || is_idle(id) || each.last_asked <= above.displaced_at) return false;
-  if (!may_displace(settings_, {head, above}, {id, each})) return false;
+  const auto &above = live_.at(head), &seq = live_.at(id);
+  if (!machine_.scheduled(id) || is_idle(id) || seq.last_asked <= above.displaced_at) return false;
+  if (!may_displace(settings_, {head, above}, {id, seq})) return false;
   if (settings_.rule != policy::fair_share) return true;
-  const bool has_run_its_prompt = machine_.phase_of(id) == phase::decoding && !each.prefills && each.stay > 0;
-  return has_run_its_prompt && slots_of(each.options.tenant) >= slots_of(above.options.tenant) + 2;
+  const bool has_run_its_prompt = machine_.phase_of(id) == phase::decoding && !seq.prefills && seq.stay > 0;
+  return has_run_its_prompt && slots_of(seq.options.tenant) >= slots_of(above.options.tenant) + 2;
 }
 
 std::ptrdiff_t world::slots_of(std::uint64_t tenant) const {
-  return std::ranges::count_if(
-      live_, [&](const auto& each) { return each.second.options.tenant == tenant && machine_.scheduled(each.first); });
+  return std::ranges::count_if(live_, [&](const auto& entry) {
+    return entry.second.options.tenant == tenant && machine_.scheduled(entry.first);
+  });
 }
 
 /// No sequence waits for those that have been idle for long. Slots of plans in flight come later, and shared ones are
@@ -337,9 +340,9 @@ void world::check_idle_timeout_of_others(bool nothing_planned) const {
   if (machine_.waiting() == 0 || settings_.forks || settings_.growing || settings_.within.depth > 1) return;
   if (!runner_.cache().on_their_way().empty()) return;
   bool one_rests = false;
-  for (const auto& [id, each] : live_) {
-    if (!is_idle(id) || each.late) continue;
-    require(!idle_long_enough(each), text(id) + " has been idle for long, and a sequence waits");
+  for (const auto& [id, seq] : live_) {
+    if (!is_idle(id) || seq.late) continue;
+    require(!idle_long_enough(seq), text(id) + " has been idle for long, and a sequence waits");
     one_rests = true;
   }
   if (!nothing_planned) return;
@@ -353,10 +356,10 @@ void world::check_idle_timeout_of_others(bool nothing_planned) const {
 void world::check_account_without_forks() const {
   int held = 0;
   std::int64_t bytes = 0;
-  for (const auto& [id, each] : live_) {
-    if (!each.scheduled) continue;
+  for (const auto& [id, seq] : live_) {
+    if (!seq.scheduled) continue;
     ++held;
-    require(settings_.growing || machine_.reserved(id) == each.capacity, text(id) + " has less than its memory");
+    require(settings_.growing || machine_.reserved(id) == seq.capacity, text(id) + " has less than its memory");
     bytes += settings_.within.usage(machine_.reserved(id));
   }
   require(machine_.free_slots() == settings_.within.slots - held, "slots are lost, or given twice");
@@ -365,17 +368,17 @@ void world::check_account_without_forks() const {
 
 /// The transitions say of each sequence which slot it has.
 void world::check_transitions() {
-  std::erase_if(slots_, [&](const auto& each) { return !live_.contains(each.first); });
+  std::erase_if(slots_, [&](const auto& entry) { return !live_.contains(entry.first); });
   while (const auto next = machine_.next_transition()) {
     require(live_.contains(next->sequence), "a transition is of a sequence that has gone");
     auto& [is, slot] = slots_.try_emplace(next->sequence, status::waiting, -1).first->second;
-    require(next->from == is, text(next->sequence) + " was in another state before its transition");
-    require(next->to != is || next->slot != slot, text(next->sequence) + " has a transition that changes nothing");
-    require(next->to != status::preempted || next->slot == slot, text(next->sequence) + " gave up another slot");
-    is = next->to;
+    require(next->previous == is, text(next->sequence) + " was in another state before its transition");
+    require(next->current != is || next->slot != slot, text(next->sequence) + " has a transition that changes nothing");
+    require(next->current != status::preempted || next->slot == slot, text(next->sequence) + " gave up another slot");
+    is = next->current;
     slot = is == status::running ? next->slot : -1;
   }
-  for (const auto& [id, each] : live_) {
+  for (const auto& [id, seq] : live_) {
     const auto found = slots_.find(id);
     const int slot = machine_.slot_of(id);
     require(slot < 0 || (found != slots_.end() && found->second.second == slot),
@@ -390,10 +393,10 @@ void world::check_sequences() {
   note_scheduled();
   look_at_shares();
   require(machine_.live() == static_cast<int>(live_.size()), "sequences are lost, or kept");
-  for (const auto& [id, each] : live_) {
-    require(std::ranges::equal(machine_.tokens(id), each.tokens), text(id) + " holds other tokens than it should");
-    require(machine_.idle(id) != each.running, text(id) + " is idle, or is not, against the contract");
-    if (each.running && !each.may_run()) require(machine_.phase_of(id) == phase::paused, text(id) + " does not pause");
+  for (const auto& [id, seq] : live_) {
+    require(std::ranges::equal(machine_.tokens(id), seq.tokens), text(id) + " holds other tokens than it should");
+    require(machine_.idle(id) != seq.running, text(id) + " is idle, or is not, against the contract");
+    if (seq.running && !seq.may_run()) require(machine_.phase_of(id) == phase::paused, text(id) + " does not pause");
   }
 }
 
@@ -405,7 +408,7 @@ void world::check_busy_slots() const {
     for (const auto& cut : each.step.truncations) busy.insert(cut.slot);
     for (const auto& cut : each.step.releases) busy.insert(cut.slot);
     for (const auto& fork : each.step.forks) {
-      busy.insert({fork.slot, fork.from});
+      busy.insert({fork.slot, fork.source});
       if (fork.shared > 0) busy.insert(fork.parent);
     }
     for (const auto& begun : each.step.swap_outs) busy.insert(begun.slot);
@@ -427,8 +430,8 @@ void world::check_empty() {
 // What happened
 
 void world::count_features(const step& step) {
-  const auto visit_all = [&](feature what, std::size_t times) {
-    for (; times > 0; --times) seen_.visit(what);
+  const auto visit_all = [&](feature reached, std::size_t times) {
+    for (; times > 0; --times) seen_.visit(reached);
   };
   visit_all(feature::cleared, step.clears.size());
   visit_all(feature::truncated, step.truncations.size() + step.releases.size());
@@ -439,7 +442,7 @@ void world::count_features(const step& step) {
   visit_all(feature::checkpoint_taken, step.checkpoints.size());
   visit_all(feature::checkpoint_dropped, step.dropped_checkpoints.size());
   for (const auto& each : step.forks)
-    if (runner_.cache().needs_checkpoint(each.from, each.end)) seen_.visit(feature::checkpoint_shared);
+    if (runner_.cache().needs_checkpoint(each.source, each.end)) seen_.visit(feature::checkpoint_shared);
   for (const auto& each : step.truncations)
     if (runner_.cache().needs_checkpoint(each.slot, each.length)) seen_.visit(feature::checkpoint_returned);
   if (step.rows.empty()) seen_.visit(feature::plan_without_rows);
@@ -460,7 +463,7 @@ void world::describe_plan(const step& step) const {
     line += " release " + std::to_string(each.slot) + " to " + std::to_string(each.length) + ";";
   for (const auto& each : step.forks)
     line += " " + std::to_string(each.slot) + " begins with " + std::to_string(each.end) + " of " +
-            std::to_string(each.from) + ", of which it reads " + std::to_string(each.shared) + " in " +
+            std::to_string(each.source) + ", of which it reads " + std::to_string(each.shared) + " in " +
             std::to_string(each.parent) + ";";
   for (const auto& each : step.dropped_checkpoints)
     line += " drop the checkpoint of " + std::to_string(each.slot) + " at " + std::to_string(each.length) + ";";

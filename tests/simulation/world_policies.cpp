@@ -9,7 +9,7 @@ namespace cogen::scheduler::simulate {
 
 // Order
 
-bool world::before(sequence_id a, sequence_id b) const {
+bool world::precedes(sequence_id a, sequence_id b) const {
   return comes_before(settings_, {a, live_.at(a)}, {b, live_.at(b)});
 }
 
@@ -18,10 +18,10 @@ bool world::may_overtake(sequence_id later, sequence_id overtaken) const {
 }
 
 /// Those without a predecessor.
-std::vector<sequence_id> world::firsts(const std::set<sequence_id>& of) const {
+std::vector<sequence_id> world::firsts(const std::set<sequence_id>& ids) const {
   std::vector<sequence_id> result;
-  for (const auto each : of)
-    if (std::ranges::none_of(of, [&](sequence_id other) { return before(other, each); })) result.push_back(each);
+  for (const auto each : ids)
+    if (std::ranges::none_of(ids, [&](sequence_id other) { return precedes(other, each); })) result.push_back(each);
   return result;
 }
 
@@ -35,7 +35,7 @@ bool world::fits(sequence_id id) const {
 }
 
 bool world::any_is_short() const {
-  return std::ranges::any_of(live_, [&](const auto& each) { return machine_.short_of_memory(each.first); });
+  return std::ranges::any_of(live_, [&](const auto& entry) { return machine_.short_of_memory(entry.first); });
 }
 
 // Shares
@@ -99,20 +99,20 @@ double world::tokens_to_run(const mirror& seq, bool somewhere) const {
 
 double world::tokens_until_end(const mirror& begun, bool somewhere) const {
   double tokens = tokens_to_run(begun, somewhere);
-  for (const auto& [id, each] : live_) {
+  for (const auto& [id, seq] : live_) {
     const auto where = machine_.phase_of(id);
-    if (!each.running) continue;
+    if (!seq.running) continue;
     const bool queued = where == phase::waiting || where == phase::prefilling;
-    if (where == phase::decoding || (queued && each.options.deadline <= begun.options.deadline))
-      tokens += tokens_to_run(each, is_somewhere(id));
+    if (where == phase::decoding || (queued && seq.options.deadline <= begun.options.deadline))
+      tokens += tokens_to_run(seq, is_somewhere(id));
   }
   return tokens;
 }
 
-bool world::left_behind(const step& made) const {
-  return std::ranges::any_of(live_, [&](const auto& each) {
-    const auto where = machine_.phase_of(each.first);
-    const bool in_plan = std::ranges::any_of(made.rows, [&](const row& row) { return row.sequence == each.first; });
+bool world::left_behind(const step& plan) const {
+  return std::ranges::any_of(live_, [&](const auto& entry) {
+    const auto where = machine_.phase_of(entry.first);
+    const bool in_plan = std::ranges::any_of(plan.rows, [&](const row& row) { return row.sequence == entry.first; });
     return where == phase::waiting || where == phase::prefilling || (where == phase::decoding && !in_plan);
   });
 }

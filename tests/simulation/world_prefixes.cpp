@@ -7,22 +7,23 @@
 namespace cogen::scheduler::simulate {
 
 /// Tokens go from slot to slot between those sequences alone that may share, or are forks of each other.
-void world::note_marks(const step& made) {
+void world::note_marks(const step& plan) {
   const auto mark_of = [&](sequence_id id) {
     const auto& options = live_.at(id).options;
     return mark{options.prefix_caching && !options.encoder_input, options.cache_salt};
   };
-  for (const int slot : made.clears) marks_.erase(slot);
-  for (const auto& each : made.forks) {
-    marks_[each.slot] = marks_.at(each.from);
+  for (const int slot : plan.clears) marks_.erase(slot);
+  for (const auto& each : plan.forks) {
+    marks_[each.slot] = marks_.at(each.source);
     if (each.shared > 0)
-      require(marks_.at(each.parent) == marks_.at(each.from), "a slot reads what is not to be shared with its source");
+      require(marks_.at(each.parent) == marks_.at(each.source),
+              "a slot reads what is not to be shared with its source");
   }
-  for (const auto& each : made.swap_ins) {
+  for (const auto& each : plan.swap_ins) {
     if (live_.contains(each.sequence)) marks_[each.slot] = mark_of(each.sequence);
     if (const auto prefix = restored_.find(each.name); prefix != restored_.end()) marks_[each.slot] = prefix->second;
   }
-  for (const auto& each : made.rows) {
+  for (const auto& each : plan.rows) {
     const bool holds = runner_.cache().length(each.slot) > 0 && marks_.contains(each.slot);
     const auto own = mark_of(each.sequence);
     require(!holds || marks_.at(each.slot) == own, "a slot holds what is not to be shared with its sequence");
@@ -30,7 +31,7 @@ void world::note_marks(const step& made) {
   }
   const int kept = machine_.prefix_cached_slots();
   if (kept > kept_) seen_.visit(feature::branch_kept);
-  if (kept < kept_ && !made.clears.empty()) seen_.visit(feature::given_up);
+  if (kept < kept_ && !plan.clears.empty()) seen_.visit(feature::given_up);
 }
 
 /// Its row begins further on than it has ever come, or had come before it lost what it had.
@@ -58,13 +59,13 @@ void world::save_prefixes() {
 
 bool world::restore_prefix() {
   if (prefixes_.empty()) return false;
-  const auto& from = prefixes_[static_cast<std::size_t>(chance_.between(0, static_cast<int>(prefixes_.size()) - 1))];
-  say("restore a prefix of " + std::to_string(from.what.tokens.size()) + " tokens");
-  const auto name = when_memory_allows([&] { return machine_.restore_prefix(from.what); });
+  const auto& source = prefixes_[static_cast<std::size_t>(chance_.between(0, static_cast<int>(prefixes_.size()) - 1))];
+  say("restore a prefix of " + std::to_string(source.prefix.tokens.size()) + " tokens");
+  const auto name = when_memory_allows([&] { return machine_.restore_prefix(source.prefix); });
   seen_.visit(name ? feature::prefix_restored : feature::prefix_without_room);
   if (name) {
-    runner_.keep(*name, from.snapshot, true);
-    restored_[*name] = {true, from.what.cache_salt};
+    runner_.keep(*name, source.snapshot, true);
+    restored_[*name] = {true, source.prefix.cache_salt};
   }
   check_sequences();
   return true;
@@ -75,16 +76,16 @@ void world::end_prefix_transfer(swap_id name, bool ok) {
   if (restored_.erase(name) > 0 && !ok) seen_.visit(feature::prefix_lost);
   const auto found = prefix_copies_.extract(name);
   if (!found || !ok) return;
-  auto& made = found.mapped();
-  made.snapshot = runner_.cache().kept(name);
-  const auto& held = made.snapshot.tokens;
-  const auto& tokens = made.what.tokens;
-  require(std::cmp_equal(held.size(), made.what.snapshot.length) && made.snapshot.reach <= made.what.snapshot.reach,
+  auto& copy = found.mapped();
+  copy.snapshot = runner_.cache().kept(name);
+  const auto& held = copy.snapshot.tokens;
+  const auto& tokens = copy.prefix.tokens;
+  require(std::cmp_equal(held.size(), copy.prefix.snapshot.length) && copy.snapshot.reach <= copy.prefix.snapshot.reach,
           "another copy is made of a prefix than was reported");
   require(held.size() >= tokens.size() && std::equal(tokens.begin(), tokens.end(), held.begin()),
           "a copy holds other tokens than its prefix");
-  require(!made.snapshot.altered, "a prefix is kept that is not exact");
-  prefixes_.push_back(std::move(made));
+  require(!copy.snapshot.altered, "a prefix is kept that is not exact");
+  prefixes_.push_back(std::move(copy));
   if (prefixes_.size() > most) prefixes_.pop_front();
 }
 

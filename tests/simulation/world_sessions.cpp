@@ -12,12 +12,12 @@ void world::copy_out(sequence_id id) {
   auto* const seq = const_cast<mirror*>(find(id));
   const bool stored = seq && machine_.stored(id);
   const bool possible = seq && !seq->running && machine_.scheduled(id) && !machine_.moving(id);
-  const auto made = when_memory_allows([&] { return machine_.copy_out(id); });
-  require(made.has_value() == possible, text(id) + " was copied out, or was not, against the contract");
+  const auto copy = when_memory_allows([&] { return machine_.copy_out(id); });
+  require(copy.has_value() == possible, text(id) + " was copied out, or was not, against the contract");
   const bool away = seq && seq->away && !machine_.scheduled(id) && !machine_.moving(id);
   require(away || !stored, text(id) + " is stored against the contract");
   require(!away || stored || seq->reached == 0, text(id) + " is not stored against the contract");
-  const auto at_hand = possible ? made : stored ? machine_.stored(id) : std::nullopt;
+  const auto at_hand = possible ? copy : stored ? machine_.stored(id) : std::nullopt;
   if (at_hand) {
     session begun{seq->options, {seq->tokens, seq->sampled, at_hand->snapshot, machine_.exact(id)}, {}};
     if (possible) {
@@ -43,40 +43,40 @@ void world::end_copy(swap_id name, bool ok) {
   keep_session(std::move(found.mapped()));
 }
 
-void world::keep_session(session made) {
+void world::keep_session(session added) {
   constexpr std::size_t most = 4;
-  const auto& said = *made.before.snapshot;
-  const auto& held = made.snapshot.tokens;
+  const auto& said = *added.history.snapshot;
+  const auto& held = added.snapshot.tokens;
   // What a slot is filled from counts as further by what runs in it in the same plan.
-  require(static_cast<int>(held.size()) == said.length && made.snapshot.reach <= said.reach,
+  require(static_cast<int>(held.size()) == said.length && added.snapshot.reach <= said.reach,
           "another snapshot is kept than was reported");
-  require(said.cached <= static_cast<int>(made.before.tokens.size()) && said.cached <= said.length &&
-              std::equal(held.begin(), held.begin() + said.cached, made.before.tokens.begin()),
+  require(said.cached <= static_cast<int>(added.history.tokens.size()) && said.cached <= said.length &&
+              std::equal(held.begin(), held.begin() + said.cached, added.history.tokens.begin()),
           "a snapshot holds other tokens than its sequence");
-  require(!made.snapshot.altered || !said.exact || !made.before.exact, "a snapshot is said to be exact and is not");
-  sessions_.push_back(std::move(made));
+  require(!added.snapshot.altered || !said.exact || !added.history.exact, "a snapshot is said to be exact and is not");
+  sessions_.push_back(std::move(added));
   if (sessions_.size() > most) sessions_.pop_front();
 }
 
 bool world::open() {
   if (sessions_.empty()) return false;
-  const auto& from = sessions_[static_cast<std::size_t>(chance_.between(0, static_cast<int>(sessions_.size()) - 1))];
-  mirror added(from.options, capacity_of(from.options, nullptr));
-  added.tokens = from.before.tokens;
-  added.sampled = from.before.sampled;
+  const auto& source = sessions_[static_cast<std::size_t>(chance_.between(0, static_cast<int>(sessions_.size()) - 1))];
+  mirror added(source.options, capacity_of(source.options, nullptr));
+  added.tokens = source.history.tokens;
+  added.sampled = source.history.sampled;
   say("open a sequence of " + std::to_string(added.tokens.size()) + " tokens, " +
-      std::to_string(from.before.snapshot->cached) + " of them cached");
+      std::to_string(source.history.snapshot->cached) + " of them cached");
   const auto swap_bytes = settings_.within.swap_bytes;
-  const auto bytes = settings_.within.usage(from.before.snapshot->length);
+  const auto bytes = settings_.within.usage(source.history.snapshot->length);
   const bool fits = swap_bytes > 0 && machine_.swap_in_use() + bytes <= swap_bytes;
-  const auto id = when_memory_allows([&] { return machine_.resume(from.options, from.before); });
+  const auto id = when_memory_allows([&] { return machine_.resume(source.options, source.history); });
   const auto kept = machine_.stored(id);
   require(kept.has_value() == fits, text(id) + " is stored, or is not, against its room");
   if (kept) {
-    runner_.keep(kept->name, from.snapshot);
+    runner_.keep(kept->name, source.snapshot);
     added.away = kept->name;
     added.opened = true;
-    added.reached = from.before.snapshot->cached;
+    added.reached = source.history.snapshot->cached;
   }
   seen_.visit(fits ? feature::opened : feature::opened_without_room);
   accepted(id, std::move(added));

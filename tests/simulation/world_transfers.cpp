@@ -8,8 +8,8 @@
 namespace cogen::scheduler::simulate {
 
 /// What was preempted is swapped out by the next plan or lost, and what is restored had been swapped out.
-void world::note_transfers(const step& made) {
-  for (const auto& each : made.swap_outs) {
+void world::note_transfers(const step& plan) {
+  for (const auto& each : plan.swap_outs) {
     if (each.beside) {
       seen_.visit(feature::copied_out);
       continue;
@@ -23,12 +23,12 @@ void world::note_transfers(const step& made) {
     found->second.away = each.name;
     found->second.moves = mirror::stage::leaving;
   }
-  for (auto& [id, each] : live_) {
-    if (!std::exchange(each.preempted, false)) continue;
-    each.reached = 0;
+  for (auto& [id, seq] : live_) {
+    if (!std::exchange(seq.preempted, false)) continue;
+    seq.reached = 0;
     if (settings_.within.swap_bytes > 0) seen_.visit(feature::not_swapped_out);
   }
-  for (const auto& each : made.swap_ins) {
+  for (const auto& each : plan.swap_ins) {
     seen_.visit(feature::swapped_in);
     const auto found = live_.find(each.sequence);
     if (found == live_.end() || !found->second.away || !machine_.scheduled(each.sequence))
@@ -38,7 +38,7 @@ void world::note_transfers(const step& made) {
     seq.moves = mirror::stage::returning;
     seq.scheduled = true;
   }
-  for (std::size_t i = 0; i < made.drops.size(); ++i) seen_.visit(feature::dropped);
+  for (std::size_t i = 0; i < plan.drops.size(); ++i) seen_.visit(feature::dropped);
   require(machine_.swapped_out() == swapped_, "those that were swapped out are miscounted");
 }
 

@@ -24,8 +24,8 @@ void require(bool holds) {
 }
 
 const session_limits& limits() {
-  static const session_limits made{.model = "m", .cache = "c", .vocabulary = 100, .max_sequence_length = 64};
-  return made;
+  static const session_limits bounds{.model = "m", .cache = "c", .vocabulary = 100, .max_sequence_length = 64};
+  return bounds;
 }
 
 /// How far the bytes made a session.
@@ -34,16 +34,16 @@ struct outcome {
   std::optional<read_session> whole;
 };
 
-outcome read(bytes from, std::size_t step, const std::optional<session_limits>& within,
+outcome read(bytes input, std::size_t step, const std::optional<session_limits>& within,
              std::optional<std::uint64_t> size) {
   session_reader reader("a session", within, size);
   outcome found;
   try {
-    for (auto into = reader.prepare(); !into.empty(); into = reader.prepare()) {
-      const auto count = std::min({into.size(), from.size(), step});
+    for (auto target = reader.prepare(); !target.empty(); target = reader.prepare()) {
+      const auto count = std::min({target.size(), input.size(), step});
       if (count == 0) reader.refuse_end();
-      std::copy_n(from.begin(), count, into.begin());
-      from = from.subspan(count);
+      std::copy_n(input.begin(), count, target.begin());
+      input = input.subspan(count);
       reader.commit(count);
       found.has_head = reader.has_head();
     }
@@ -53,8 +53,8 @@ outcome read(bytes from, std::size_t step, const std::optional<session_limits>& 
   return found;
 }
 
-void check(const read_session& what, bool is_within) {
-  const auto& saved = what.saved;
+void check(const read_session& session, bool is_within) {
+  const auto& saved = session.saved;
   require(saved.generated.size() == saved.tokens.size());
   if (saved.snapshot) {
     require(saved.snapshot->cached >= 1 && saved.snapshot->length <= saved.snapshot->reach);
@@ -66,8 +66,8 @@ void check(const read_session& what, bool is_within) {
 }
 
 /// The same session, written again, without its snapshot.
-void check_again(const read_session& what) {
-  auto saved = what.saved;
+void check_again(const read_session& session) {
+  auto saved = session.saved;
   saved.snapshot.reset();
   session_writer writer("a session", saved, nullptr);
   std::vector<std::byte> written;
@@ -78,35 +78,35 @@ void check_again(const read_session& what) {
 }
 
 template <class Number>
-void append(std::vector<std::byte>& to, const Number& what) {
-  const auto more = std::as_bytes(std::span(&what, 1));
-  to.insert(to.end(), more.begin(), more.end());
+void append(std::vector<std::byte>& target, const Number& number) {
+  const auto more = std::as_bytes(std::span(&number, 1));
+  target.insert(target.end(), more.begin(), more.end());
 }
 
 /// The first byte has the marks, the second the size of the head.
-std::vector<std::byte> forced(bytes from) {
-  if (from.size() < 2) return {};
+std::vector<std::byte> forced(bytes input) {
+  if (input.size() < 2) return {};
   session_preamble first;
-  first.marks = static_cast<std::uint32_t>(from[0]) % 5;
-  const auto head = from.subspan(2, std::min<std::size_t>(static_cast<std::size_t>(from[1]), from.size() - 2));
-  const auto body = from.subspan(2 + head.size());
+  first.marks = static_cast<std::uint32_t>(input[0]) % 5;
+  const auto head = input.subspan(2, std::min<std::size_t>(static_cast<std::size_t>(input[1]), input.size() - 2));
+  const auto body = input.subspan(2 + head.size());
   first.head_bytes = head.size();
   first.head_sum = load::checksum_of(head);
   first.body_bytes = body.size();
   first.sum = load::checksum_of(std::as_bytes(std::span(&first, 1)).first(offsetof(session_preamble, sum)));
-  std::vector<std::byte> made;
-  append(made, first);
-  made.insert(made.end(), head.begin(), head.end());
-  made.insert(made.end(), body.begin(), body.end());
-  append(made, load::checksum_of(body));
-  return made;
+  std::vector<std::byte> result;
+  append(result, first);
+  result.insert(result.end(), head.begin(), head.end());
+  result.insert(result.end(), body.begin(), body.end());
+  append(result, load::checksum_of(body));
+  return result;
 }
 
-void use(bytes from) {
+void use(bytes input) {
   for (const bool is_within : {false, true}) {
     const auto within = is_within ? std::optional(limits()) : std::nullopt;
-    const auto whole = read(from, from.size(), within, from.size());
-    const auto cut = read(from, 7, within, std::nullopt);
+    const auto whole = read(input, input.size(), within, input.size());
+    const auto cut = read(input, 7, within, std::nullopt);
     if (!whole.whole) continue;
     require(cut.whole && cut.whole->bytes == whole.whole->bytes &&
             cut.whole->saved.tokens == whole.whole->saved.tokens);

@@ -33,6 +33,6 @@ struct tally {
 };
 
 /// One deed after the other, as its own random numbers say, until it is over; after a refusal it waits a little.
-net::awaitable<void> live(subject& all, tally& counts, unsigned seed);
+net::awaitable<void> live(subject& setup, tally& counts, unsigned seed);
 
 }  // namespace cogen::soak

@@ -25,11 +25,11 @@ bool wait_for(Condition met) {
   return met();
 }
 
-void spawn_clients(net::thread_pool& threads, subject& all, tally& counts, const options& wanted) {
+void spawn_clients(net::thread_pool& threads, subject& setup, tally& counts, const options& wanted) {
   const int count = wanted.slots * wanted.overload;
   counts.clients = count;
   for (int i = 0; i < count; ++i)
-    net::co_spawn(net::make_strand(threads), live(all, counts, wanted.seed * 1000 + static_cast<unsigned>(i)),
+    net::co_spawn(net::make_strand(threads), live(setup, counts, wanted.seed * 1000 + static_cast<unsigned>(i)),
                   [&counts](std::exception_ptr error) {
                     if (error) ++counts.wrong;
                     --counts.clients;
@@ -44,23 +44,23 @@ void summarize(const tally& counts, const engine_stats& stats) {
 }
 
 void soak(verdict& all_in_all, const options& wanted) {
-  subject all = make_subject(wanted);
+  subject setup = make_subject(wanted);
   tally counts;
   net::thread_pool threads(2);
-  spawn_clients(threads, all, counts, wanted);
-  const auto seen = watch(all, counts, wanted);
+  spawn_clients(threads, setup, counts, wanted);
+  const auto seen = watch(setup, counts, wanted);
   counts.over = true;
   if (!wait_for([&] { return counts.clients == 0; })) {
     all_in_all.expect(false, fmt::format("{} clients wait for an answer for ever", counts.clients.load()));
-    all.running.reset();  // answers them all
+    setup.running.reset();  // answers them all
     threads.join();
     return;
   }
   threads.join();
-  wait_for([&] { return all.running->stats().sequences == 0 && all.running->stats().free_slots == wanted.slots; });
-  summarize(counts, all.running->stats());
-  judge_deeds(all_in_all, all, counts, wanted);
-  judge_end(all_in_all, all, counts, wanted);
+  wait_for([&] { return setup.running->stats().sequences == 0 && setup.running->stats().free_slots == wanted.slots; });
+  summarize(counts, setup.running->stats());
+  judge_deeds(all_in_all, setup, counts, wanted);
+  judge_end(all_in_all, setup, counts, wanted);
   judge_course(all_in_all, seen, wanted);
 }
 

@@ -12,11 +12,11 @@ namespace {
 constexpr int stories = 48;
 constexpr int said = 24;
 
-int most_sequences(const options& wanted) { return wanted.slots * wanted.overload; }
+int max_sequences(const options& wanted) { return wanted.slots * wanted.overload; }
 
 subject toy(const options& wanted) {
   const auto control = std::make_shared<test::toy_control>();
-  control->before = [list = control.get()](const scheduler::step&) { list->batches.clear(); };
+  control->on_step = [list = control.get()](const scheduler::step&) { list->batches.clear(); };
   engine_parts parts;
   parts.limits.slots = wanted.slots;
   parts.limits.max_sequence_length = 64;
@@ -25,37 +25,37 @@ subject toy(const options& wanted) {
   parts.limits.usage.per_block = 1;  // what takes nothing would be swapped out, and the toy runner has no transfers
   parts.runner = std::make_unique<test::toy_runner>(control, wanted.slots);
   engine_options options;
-  options.limits.max_sequences = most_sequences(wanted);
-  subject made;
-  options.events = made.wanting;
-  made.max_sequence_length = parts.limits.max_sequence_length;
-  made.vocabulary = test::toy_vocabulary;
-  made.running = std::make_unique<engine>(std::move(parts), options);
+  options.limits.max_sequences = max_sequences(wanted);
+  subject result;
+  options.events = result.wanting;
+  result.max_sequence_length = parts.limits.max_sequence_length;
+  result.vocabulary = test::toy_vocabulary;
+  result.running = std::make_unique<engine>(std::move(parts), options);
   for (token i = 0; i < stories; ++i) {
     const std::vector<token> prompt(1 + static_cast<std::size_t>(i % 20), i);
-    made.stories.push_back({prompt, test::toy_continuation(prompt, said)});
+    result.stories.push_back({prompt, test::toy_continuation(prompt, said)});
   }
-  return made;
+  return result;
 }
 
 subject golden(const options& wanted) {
   const auto model = test::golden_model("llama_default");
   auto options = test::tiny_engine(*model);
-  subject made;
-  made.max_sequence_length = *options.limits.max_sequence_length;
-  made.vocabulary = static_cast<int>(model->config().vocabulary);
+  subject result;
+  result.max_sequence_length = *options.limits.max_sequence_length;
+  result.vocabulary = static_cast<int>(model->config().vocabulary);
   for (int i = 0; i < stories; ++i) {
     const auto prompt = test::some_tokens(*model, 1 + (i * 5) % 100, static_cast<unsigned>(i));
-    made.stories.push_back({prompt, test::loop_by_hand(*model, options, prompt, said)});
+    result.stories.push_back({prompt, test::loop_by_hand(*model, options, prompt, said)});
   }
   options.batching.slots = wanted.slots;
   options.policies.idle_timeout = std::chrono::milliseconds(0);
-  options.limits.max_sequences = most_sequences(wanted);
+  options.limits.max_sequences = max_sequences(wanted);
   options.external_stepping = false;
-  options.events = made.wanting;
-  made.swap_outs = true;
-  made.running = std::make_unique<engine>(model, options);
-  return made;
+  options.events = result.wanting;
+  result.swap_outs = true;
+  result.running = std::make_unique<engine>(model, options);
+  return result;
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ void crowd::on_step(const step_event& step) {
   requests_ += static_cast<std::uint64_t>(step.slots_in_use + step.waiting);
 }
 
-void crowd::on_sequence(const sequence_event& what) {
-  if (what.what == sequence_event::kind::resumed) ++resumed_;
+void crowd::on_sequence(const sequence_event& event) {
+  if (event.type == sequence_event::kind::resumed) ++resumed_;
 }
 
 double crowd::mean() const {

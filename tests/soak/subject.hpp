@@ -22,7 +22,7 @@ struct story {
 class crowd final : public event_sink {
  public:
   void on_step(const step_event& step) override;
-  void on_sequence(const sequence_event& what) override;
+  void on_sequence(const sequence_event& event) override;
 
   double mean() const;  ///< requests that held a slot or waited for one, over all steps so far
   std::uint64_t resumed() const { return resumed_; }

@@ -26,15 +26,15 @@ void verdict::expect(bool met, const std::string& otherwise) {
   well_ = false;
 }
 
-void judge_end(verdict& all_in_all, const subject& all, const tally& counts, const options& wanted) {
-  const auto stats = all.running->stats();
+void judge_end(verdict& all_in_all, const subject& setup, const tally& counts, const options& wanted) {
+  const auto stats = setup.running->stats();
   all_in_all.expect(
       stats.sequences == 0 && stats.free_slots == wanted.slots,
       fmt::format("{} sequences are left, and {} of {} slots free", stats.sequences, stats.free_slots, wanted.slots));
   all_in_all.expect(
       stats.cache_bytes == 0 && stats.swap_bytes == 0,
       fmt::format("{} bytes of caches and {} bytes of swapped out ones are left", stats.cache_bytes, stats.swap_bytes));
-  all_in_all.expect(!all.running->error(), "the engine is dead: " + all.running->error().message());
+  all_in_all.expect(!setup.running->error(), "the engine is dead: " + setup.running->error().message());
   all_in_all.expect(counts.wrong == 0, fmt::format("{} times something else than expected", counts.wrong.load()));
   all_in_all.expect(counts.asked == counts.answered,
                     fmt::format("{} operations asked for, {} answered", counts.asked.load(), counts.answered.load()));
@@ -53,17 +53,17 @@ void judge_course(verdict& all_in_all, const std::vector<moment>& seen, const op
                     fmt::format("between {} and {} descriptors were open", fewest->descriptors, most->descriptors));
 }
 
-void judge_deeds(verdict& all_in_all, const subject& all, const tally& counts, const options& wanted) {
-  const auto stats = all.running->stats();
-  const double ratio = all.wanting->mean() / wanted.slots;
+void judge_deeds(verdict& all_in_all, const subject& setup, const tally& counts, const options& wanted) {
+  const auto stats = setup.running->stats();
+  const double ratio = setup.wanting->mean() / wanted.slots;
   fmt::print("{:.2f} requests for each slot on average, from {} clients for {} slots\n", ratio,
              wanted.slots * wanted.overload, wanted.slots);
   if (wanted.seconds >= long_enough)
-    all_in_all.expect(ratio >= least_overload,
-                      fmt::format("overload is from {} requests for each slot on", least_overload));
-  const auto happened = [&](std::string_view what, std::uint64_t times) {
-    fmt::print("{:>28}  {}\n", what, times);
-    if (wanted.seconds >= long_enough) all_in_all.expect(times > 0, fmt::format("{}: never happened", what));
+    all_in_all.expect(ratio >= min_overload,
+                      fmt::format("overload is from {} requests for each slot on", min_overload));
+  const auto happened = [&](std::string_view name, std::uint64_t times) {
+    fmt::print("{:>28}  {}\n", name, times);
+    if (wanted.seconds >= long_enough) all_in_all.expect(times > 0, fmt::format("{}: never happened", name));
   };
   for (std::size_t i = 0; i < deed_names.size(); ++i) happened(deed_names[i], counts.done[i]);
   happened("cancelled waits", counts.cancelled);
@@ -71,8 +71,8 @@ void judge_deeds(verdict& all_in_all, const subject& all, const tally& counts, c
   happened("forks that reached their end", counts.forked);
   happened("refusals", counts.refused);
   happened("preempted", stats.preempted);
-  if (all.swap_outs) happened("swapped out", stats.swapped_out);
-  happened("resumed", all.wanting->resumed());
+  if (setup.swap_outs) happened("swapped out", stats.swapped_out);
+  happened("resumed", setup.wanting->resumed());
 }
 
 }  // namespace cogen::soak

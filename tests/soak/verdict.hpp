@@ -10,7 +10,7 @@ namespace cogen::soak {
 constexpr int long_enough = 60;
 
 /// Requests for each slot, on average, below which it was not an overload.
-constexpr double least_overload = 2;
+constexpr double min_overload = 2;
 
 /// What was expected and did not come true, printed as it is found.
 class verdict {
@@ -23,12 +23,12 @@ class verdict {
 };
 
 /// That every operation was answered as it should be, and the idle engine holds nothing any more.
-void judge_end(verdict& all_in_all, const subject& all, const tally& counts, const options& wanted);
+void judge_end(verdict& all_in_all, const subject& setup, const tally& counts, const options& wanted);
 
 /// That memory and descriptors were flat. Memory from the second quarter of the time on, if that is long enough.
 void judge_course(verdict& all_in_all, const std::vector<moment>& seen, const options& wanted);
 
 /// That there was overload and each thing clients do has happened, if there was time enough.
-void judge_deeds(verdict& all_in_all, const subject& all, const tally& counts, const options& wanted);
+void judge_deeds(verdict& all_in_all, const subject& setup, const tally& counts, const options& wanted);
 
 }  // namespace cogen::soak

@@ -19,13 +19,13 @@ void print(std::size_t second, const moment& now, std::uint64_t deeds, const tal
 
 }  // namespace
 
-std::vector<moment> watch(const subject& all, const tally& counts, const options& wanted) {
+std::vector<moment> watch(const subject& setup, const tally& counts, const options& wanted) {
   const auto begin = std::chrono::steady_clock::now();
   std::vector<moment> seen;
   for (int second = 1; second <= wanted.seconds; ++second) {
     std::this_thread::sleep_until(begin + std::chrono::seconds(second));
     const moment now{counts.deeds(), resident_bytes(), open_descriptors()};
-    print(seen.size() + 1, now, now.deeds - (seen.empty() ? 0 : seen.back().deeds), counts, all.running->stats());
+    print(seen.size() + 1, now, now.deeds - (seen.empty() ? 0 : seen.back().deeds), counts, setup.running->stats());
     seen.push_back(now);
   }
   return seen;

@@ -16,6 +16,6 @@ struct moment {
 };
 
 /// Looks on for as long as wanted, printing a line each second.
-std::vector<moment> watch(const subject& all, const tally& counts, const options& wanted);
+std::vector<moment> watch(const subject& setup, const tally& counts, const options& wanted);
 
 }  // namespace cogen::soak

@@ -160,12 +160,12 @@ std::string part_of_include(std::string_view name) {
   return folders.contains(folder) && folder != name ? folder : "";
 }
 
-bool allowed(std::string_view from, std::string_view to) {
-  if (to.empty() || from == to || to == "values") return true;
+bool allowed(std::string_view source, std::string_view target) {
+  if (target.empty() || source == target || target == "values") return true;
   // What a folder of lib implements, it may include: the engine its face, above all.
-  if (from == "engine" && to == "engine face") return true;
-  const auto rule = may_include.find(from);
-  return rule != may_include.end() && rule->second.contains(to);
+  if (source == "engine" && target == "engine face") return true;
+  const auto rule = may_include.find(source);
+  return rule != may_include.end() && rule->second.contains(target);
 }
 
 bool about_tensors(std::string_view path) {
@@ -215,10 +215,11 @@ class room_tower {
  public:
   explicit room_tower(const std::vector<source_file>& files) {
     for (const auto& file : files) {
-      const auto from = room_of(part_of_file(file.path));
-      auto& below = below_[from];
+      const auto source = room_of(part_of_file(file.path));
+      auto& below = below_[source];
       for (const auto& include : file.includes)
-        if (const auto to = room_of(part_of_include(include)); to != from && is_room(to)) below.insert(to);
+        if (const auto target = room_of(part_of_include(include)); target != source && is_room(target))
+          below.insert(target);
     }
   }
 
@@ -277,10 +278,10 @@ std::vector<std::string> wrong_includes(const std::vector<source_file>& files) {
   std::vector<std::string> result;
   for (const auto& file : files)
     for (const auto& include : file.includes) {
-      const auto from = part_of_file(file.path);
-      const auto to = part_of_include(include);
-      if (!allowed(from, to))
-        result.push_back(file.path + ": " + from + " may not include " + to + " (" + include + ")");
+      const auto source = part_of_file(file.path);
+      const auto target = part_of_include(include);
+      if (!allowed(source, target))
+        result.push_back(file.path + ": " + source + " may not include " + target + " (" + include + ")");
       if (include == "torch/torch.h" || include == "ATen/ATen.h")
         result.push_back(file.path + " includes the umbrella header " + include);
     }

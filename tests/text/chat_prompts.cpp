@@ -74,10 +74,10 @@ BOOST_AUTO_TEST_CASE(are_the_tokens_of_the_text_that_transformers_renders) {
 
 BOOST_AUTO_TEST_CASE(control_tokens_in_tools_and_variables_are_plain_text) {
   const auto tokens = small_tokenizer({}, control);
-  const chat_template all("<|im_start|>{{ tools[0].function.name }}{{ date }}{{ messages[0].content }}<|im_end|>");
+  const chat_template whole("<|im_start|>{{ tools[0].function.name }}{{ date }}{{ messages[0].content }}<|im_end|>");
   const auto variables = template_variables({{{"type", "function"}, {"function", {{"name", "<|im_end|>"}}}}},
                                             {{"date", "<|im_end|><|im_start|>"}});
-  const auto ids = encode_chat(std::vector{chat_message{"user", "<|im_end|>"}}, variables, all, tokens).tokens;
+  const auto ids = encode_chat(std::vector{chat_message{"user", "<|im_end|>"}}, variables, whole, tokens).tokens;
   BOOST_TEST(std::ranges::count(ids, *tokens.find("<|im_start|>")) == 1);
   BOOST_TEST(std::ranges::count(ids, *tokens.find("<|im_end|>")) == 1);
 }
@@ -162,8 +162,8 @@ BOOST_AUTO_TEST_CASE(checkpoints_of_a_chat_with_tools_are_where_the_next_turn_be
       const auto last_message = std::find_if(lengths.rbegin(), lengths.rend(), ends_message);
       BOOST_REQUIRE(last_message != lengths.rend());
       BOOST_TEST(*last_message <= common, name << " after " << messages << " messages");
-      const auto before = std::span(now).first(static_cast<std::size_t>(lengths.front()));
-      BOOST_TEST(std::ranges::count(before, ends[0]) == 1);
+      const auto prefix = std::span(now).first(static_cast<std::size_t>(lengths.front()));
+      BOOST_TEST(std::ranges::count(prefix, ends[0]) == 1);
     }
   }
 }

@@ -334,7 +334,8 @@ BOOST_AUTO_TEST_CASE(trees_that_share_their_branches_are_walked_within_the_limit
   for (auto pair : {"[X,X]", "(X,X)", "{'a':X,'b':X}"}) {
     auto grown = [&](const std::string& name) {
       std::string next = pair;
-      for (auto at = next.find('X'); at != std::string::npos; at = next.find('X')) next.replace(at, 1, "ns." + name);
+      for (auto position = next.find('X'); position != std::string::npos; position = next.find('X'))
+        next.replace(position, 1, "ns." + name);
       return "{% set ns." + name + " = " + next + " %}";
     };
     auto tree =

@@ -82,7 +82,7 @@ std::string pieces_of(const normalizer& normalize, const pre_tokenizer& split, c
   text_budget budget(text.size());
   auto parts = split(normalize(text, budget), true, budget);
   std::string pieces;
-  for (auto piece : parts.pieces) (pieces += piece.of(parts.text)) += '\xFF';
+  for (auto piece : parts.pieces) (pieces += piece.slice(parts.text)) += '\xFF';
   return pieces;
 }
 

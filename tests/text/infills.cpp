@@ -18,23 +18,23 @@ using namespace cogen::text;
 const std::vector<std::string> qwen{"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>",
                                     "<|fim_pad|>",    "<|repo_name|>",  "<|file_sep|>"};
 
-std::string prompt_of(const tokenizer& tokens, const infill_text& what, std::size_t most = 1000) {
-  return tokens.decode(encode_infill(tokens, what, most));
+std::string prompt_of(const tokenizer& tokens, const infill_text& text, std::size_t most = 1000) {
+  return tokens.decode(encode_infill(tokens, text, most));
 }
 
 BOOST_AUTO_TEST_SUITE(infills)
 
 BOOST_AUTO_TEST_CASE(families_name_their_tokens_in_their_own_ways) {
   using names = std::array<std::string, 3>;
-  for (const auto& [before, behind, between] :
+  for (const auto& [prefix, suffix, middle] :
        {names{"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>"},
         names{"<fim-prefix>", "<fim-suffix>", "<fim-middle>"}, names{"<fim_prefix>", "<fim_suffix>", "<fim_middle>"},
         names{"<\uFF5Cfim\u2581begin\uFF5C>", "<\uFF5Cfim\u2581hole\uFF5C>", "<\uFF5Cfim\u2581end\uFF5C>"},
         names{"<PRE>", "<SUF>", "<MID>"}, names{"\u2581<PRE>", "\u2581<SUF>", "\u2581<MID>"},
         names{"<|code_prefix|>", "<|code_suffix|>", "<|code_middle|>"}}) {
-    const auto tokens = small_tokenizer({}, {before, behind, between});
+    const auto tokens = small_tokenizer({}, {prefix, suffix, middle});
     BOOST_TEST(infill_tokens_of(tokens).complete());
-    BOOST_TEST(prompt_of(tokens, {.prefix = "a = ", .suffix = "\n"}) == before + "a = " + behind + "\n" + between);
+    BOOST_TEST(prompt_of(tokens, {.prefix = "a = ", .suffix = "\n"}) == prefix + "a = " + suffix + "\n" + middle);
     BOOST_TEST(infill_ends(tokens).empty());
   }
 }
@@ -69,18 +69,18 @@ BOOST_AUTO_TEST_CASE(several_texts_with_one_suffix_are_prompts_like_single_ones)
 
 BOOST_AUTO_TEST_CASE(files_come_first_under_their_names) {
   const auto tokens = small_tokenizer({}, qwen);
-  infill_text what{.prefix = "p", .suffix = "s", .prompt = "b", .files = {{"x.cpp", "1"}, {"y.cpp", "2"}}};
-  what.repository = "myproject";
-  what.name = "filename";
-  BOOST_TEST(prompt_of(tokens, what) ==
+  infill_text text{.prefix = "p", .suffix = "s", .prompt = "b", .files = {{"x.cpp", "1"}, {"y.cpp", "2"}}};
+  text.repository = "myproject";
+  text.name = "filename";
+  BOOST_TEST(prompt_of(tokens, text) ==
              "<|repo_name|>myproject\n<|file_sep|>x.cpp\n1<|file_sep|>y.cpp\n2<|file_sep|>filename\n"
              "<|fim_prefix|>pb<|fim_suffix|>s<|fim_middle|>");
   const auto plain = small_tokenizer({}, {"<fim_prefix>", "<fim_suffix>", "<fim_middle>"});
-  BOOST_TEST(prompt_of(plain, what) ==
+  BOOST_TEST(prompt_of(plain, text) ==
              "\n\n--- snippet ---\n\n1\n\n--- snippet ---\n\n2<fim_prefix>pb<fim_suffix>s<fim_middle>");
-  what.files.clear();
-  what.repository = what.name = "";
-  BOOST_TEST(prompt_of(tokens, what) == "<|fim_prefix|>pb<|fim_suffix|>s<|fim_middle|>");
+  text.files.clear();
+  text.repository = text.name = "";
+  BOOST_TEST(prompt_of(tokens, text) == "<|fim_prefix|>pb<|fim_suffix|>s<|fim_middle|>");
   BOOST_TEST(infill_ends(tokens).size() == 3U);
 }
 
@@ -103,14 +103,14 @@ BOOST_AUTO_TEST_CASE(of_too_long_a_text_remains_what_is_near_the_gap) {
                {"tokenizer.ggml.fim_suf_token_id", 257},
                {"tokenizer.ggml.fim_mid_token_id", 258}};
   const tokenizer short_names(spec);
-  const infill_text what{.prefix = "0123456789", .suffix = "abcdefghij", .files = {{"f", "XYZ"}}};
-  const auto prompt = [&](std::size_t most) { return prompt_of(short_names, what, most); };
+  const infill_text text{.prefix = "0123456789", .suffix = "abcdefghij", .files = {{"f", "XYZ"}}};
+  const auto prompt = [&](std::size_t most) { return prompt_of(short_names, text, most); };
   BOOST_TEST(prompt(11) == "<P>456789<S>ab<M>");
   BOOST_TEST(prompt(19) == "<P>0123456789<S>abcdef<M>");
   BOOST_TEST(prompt(23) == "<P>0123456789<S>abcdefghij<M>");
   BOOST_TEST(prompt(25) == "YZ<P>0123456789<S>abcdefghij<M>");
   BOOST_TEST(prompt(0) == "<P><S><M>");
-  for (std::size_t most = 3; most < 60; ++most) BOOST_TEST(encode_infill(short_names, what, most).size() <= most);
+  for (std::size_t most = 3; most < 60; ++most) BOOST_TEST(encode_infill(short_names, text, most).size() <= most);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -85,17 +85,17 @@ BOOST_AUTO_TEST_CASE(templates_by_depth) {
 }
 
 BOOST_AUTO_TEST_CASE(templates_by_breadth) {
-  for (const auto& [before, part, behind] : {std::tuple("{{ [", "1,", "] }}"),
-                                             {"{{ (", "1,", ") }}"},
-                                             {"{{ {", "1: 1,", "} }}"},
-                                             {"{{ a(", "1,", ") }}"},
-                                             {"", "{{ 1 }}", ""},
-                                             {"", "{% set a = 1 %}", ""},
-                                             {"{% macro m(", "a,", ") %}{% endmacro %}"},
-                                             {"{% with ", "a = 1,", "b = 1 %}{% endwith %}"},
-                                             {"{{ ", "'a' ", " }}"},
-                                             {"{# ", "{# ", "#}"}})
-    check_template(before + times(part, 100'000) + behind);
+  for (const auto& [open, part, close] : {std::tuple("{{ [", "1,", "] }}"),
+                                          {"{{ (", "1,", ") }}"},
+                                          {"{{ {", "1: 1,", "} }}"},
+                                          {"{{ a(", "1,", ") }}"},
+                                          {"", "{{ 1 }}", ""},
+                                          {"", "{% set a = 1 %}", ""},
+                                          {"{% macro m(", "a,", ") %}{% endmacro %}"},
+                                          {"{% with ", "a = 1,", "b = 1 %}{% endwith %}"},
+                                          {"{{ ", "'a' ", " }}"},
+                                          {"{# ", "{# ", "#}"}})
+    check_template(open + times(part, 100'000) + close);
 }
 
 /// Values that hold each other, in every way that a template has.
@@ -108,10 +108,10 @@ BOOST_AUTO_TEST_CASE(values_by_depth) {
         "{% set ns.a = [ns.a]|batch(1) %}", "{% set ns.a = [{'a': ns.a}]|groupby('b') %}",
         "{% for i in [ns.a] %}{% set ns.a = loop %}{% endfor %}", "{% set ns.a = dict(a=ns.a) %}",
         "{% set ns.a = [ns.a]|reverse %}", "{% set ns.a = [ns.a]|list %}", "{% set ns.a = joiner(ns.a|string) %}"}) {
-    const std::string made =
+    const std::string loop =
         "{% set ns = namespace(a=1) %}{% for i in range(50000) %}" + std::string(hold) + "{% endfor %}";
     for (const auto* use : {"", "{{ ns.a }}", "{{ ns.a|tojson }}", "{{ ns.a == ns.a }}", "{{ [ns.a]|sort }}"})
-      check_template(made + use);
+      check_template(loop + use);
   }
   check_template("{% macro m(n) %}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}");
   check_template("{% for i in [[1]] recursive %}{{ loop([[1]]) }}{% endfor %}");
@@ -130,10 +130,10 @@ BOOST_AUTO_TEST_CASE(tokenizers_by_depth_and_breadth) {
                                             {"decoder", "decoders", "Fuse"},
                                             {"post_processor", "processors", "ByteLevel"}}) {
       const auto open = R"({"type": "Sequence", ")" + std::string(list) + "\": [",
-                 one = R"({"type": ")" + std::string(last) + "\"}";
-      check_json(with(field, times(open, depth) + one + times("]}", depth)));
-      check_json(with(field, open + times(one + ",", depth) + one + "]}"));
-      check_json(with(field, open + times(open + "]},", depth) + one + "]}"));
+                 item = R"({"type": ")" + std::string(last) + "\"}";
+      check_json(with(field, times(open, depth) + item + times("]}", depth)));
+      check_json(with(field, open + times(item + ",", depth) + item + "]}"));
+      check_json(with(field, open + times(open + "]},", depth) + item + "]}"));
     }
   for (const std::size_t depth : {50, 100'000})
     for (const auto& [open, close] : {std::pair("[", "]"), {R"({"a":)", "}"}})

@@ -13,14 +13,14 @@ using strings = std::vector<std::string>;
 
 strings found(std::string_view source, std::string_view text) {
   strings parts;
-  for (auto match : pattern(source).matches(text)) parts.emplace_back(match.of(text));
+  for (auto match : pattern(source).matches(text)) parts.emplace_back(match.slice(text));
   return parts;
 }
 
 strings pieces(std::string_view source, std::string_view text, split_behavior behavior, bool invert = false) {
   strings parts;
   for (auto piece : split_at(pattern(source).matches(text), text.size(), behavior, invert))
-    parts.emplace_back(piece.of(text));
+    parts.emplace_back(piece.slice(text));
   return parts;
 }
 

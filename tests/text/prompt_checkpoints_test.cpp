@@ -10,8 +10,8 @@ namespace {
 constexpr token end = 9;
 constexpr token other_end = 8;
 
-void check(const std::vector<token>& prompt, const std::vector<int>& expected, int before = 0) {
-  const auto lengths = prompt_checkpoints(prompt, std::vector{end, other_end}, before);
+void check(const std::vector<token>& prompt, const std::vector<int>& expected, int previous = 0) {
+  const auto lengths = prompt_checkpoints(prompt, std::vector{end, other_end}, previous);
   BOOST_TEST(lengths == expected, boost::test_tools::per_element());
 }
 

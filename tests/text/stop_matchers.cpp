@@ -17,8 +17,8 @@ struct outcome {
   bool operator==(const outcome&) const = default;
 };
 
-std::ostream& operator<<(std::ostream& out, const outcome& what) {
-  return out << '"' << what.text << "\" " << (what.matched ? std::to_string(*what.matched) : "none");
+std::ostream& operator<<(std::ostream& out, const outcome& result) {
+  return out << '"' << result.text << "\" " << (result.matched ? std::to_string(*result.matched) : "none");
 }
 
 outcome in_pieces(const strings& stops, std::string_view text, const std::vector<std::size_t>& sizes) {

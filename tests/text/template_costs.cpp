@@ -26,12 +26,13 @@ std::string outcome(const std::string& source, template_limits limits = small_li
   }
 }
 
-bool names_a_limit(const std::string& what) {
-  return mentions(what, "exceeds the limit of 8388608 bytes") || mentions(what, "exceeds the limit of 2097152 bytes");
+bool names_a_limit(const std::string& message) {
+  return mentions(message, "exceeds the limit of 8388608 bytes") ||
+         mentions(message, "exceeds the limit of 2097152 bytes");
 }
 
-std::string repeating(std::string_view expression, std::string_view before) {
-  return std::string(before) + "{% for i in range(2000) %}{% if " + std::string(expression) +
+std::string repeating(std::string_view expression, std::string_view prefix) {
+  return std::string(prefix) + "{% for i in range(2000) %}{% if " + std::string(expression) +
          " %}{% endif %}{% endfor %}";
 }
 

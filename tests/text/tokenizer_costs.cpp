@@ -32,26 +32,26 @@ std::string refusal(const std::function<void()>& action) {
   return "nothing was refused";
 }
 
-tokenizer made(const spoiling& spoil) {
+tokenizer make_tokenizer(const spoiling& spoil) {
   auto spec = small_spec({{"a", "b"}});
   spoil(spec);
   return tokenizer(spec);
 }
 
 std::string refusal_of_text(const spoiling& spoil, const std::string& text) {
-  const auto tokens = made(spoil);
+  const auto tokens = make_tokenizer(spoil);
   return refusal([&] { tokens.encode(text); });
 }
 
 std::string refusal_of_file(const spoiling& spoil) {
-  return refusal([&] { made(spoil); });
+  return refusal([&] { make_tokenizer(spoil); });
 }
 
 /// A table whose only path is an endless row of the same byte, none of which is replaced.
 std::string endless_charsmap(unsigned char byte) {
   std::string table(4 + 4 * 256, '\0');
-  const auto put = [&](std::size_t at, std::uint32_t unit) {
-    for (int i = 0; i < 4; ++i) table[at + static_cast<std::size_t>(i)] = static_cast<char>(unit >> (8 * i) & 0xFF);
+  const auto put = [&](std::size_t offset, std::uint32_t unit) {
+    for (int i = 0; i < 4; ++i) table[offset + static_cast<std::size_t>(i)] = static_cast<char>(unit >> (8 * i) & 0xFF);
   };
   put(0, 4 * 256);
   put(4 + 4 * std::size_t{byte}, std::uint32_t{byte} << 10 | byte);
@@ -99,11 +99,11 @@ BOOST_AUTO_TEST_CASE(parts_between_added_tokens_share_a_limit) {
   std::string text;
   for (int i = 0; i < 50'000; ++i) text += "a|";
   BOOST_TEST(mentions(refusal_of_text(spoil, text), too_many_bytes));
-  BOOST_TEST(made(spoil).encode("a").size() == 1501u);
+  BOOST_TEST(make_tokenizer(spoil).encode("a").size() == 1501u);
 }
 
 BOOST_AUTO_TEST_CASE(ordinary_growth_is_within_the_limit) {
-  const auto tokens = made([](auto& spec) {
+  const auto tokens = make_tokenizer([](auto& spec) {
     spec.normalizer = {unicode_form::nfkd, character_filter::space_ideographs};
     spec.pre_tokenizer = {metaspace_step{}, byte_level_step{true, true}};
   });
@@ -156,7 +156,7 @@ BOOST_AUTO_TEST_CASE(pieces_share_the_steps_of_a_text) {
 BOOST_AUTO_TEST_CASE(tokens_that_claim_the_spaces_around_them_visit_each_once) {
   const std::string spaces(300'000, ' ');
   for (const bool from_left : {true, false}) {
-    const auto tokens = made([&](auto& spec) {
+    const auto tokens = make_tokenizer([&](auto& spec) {
       spec.added = {{.id = static_cast<token>(spec.vocabulary.size()),
                      .content = " ",
                      .lstrip = from_left,
@@ -174,13 +174,13 @@ BOOST_AUTO_TEST_CASE(a_match_may_be_as_long_as_the_text) {
 }
 
 BOOST_AUTO_TEST_CASE(where_a_view_of_the_text_ends_is_no_end_of_the_text) {
-  for (std::size_t before = 240; before < 260; ++before) {
-    const std::string dots(before, '.');
+  for (std::size_t count = 240; count < 260; ++count) {
+    const std::string dots(count, '.');
     const auto places = [&](std::string_view source, std::string_view text) {
       std::string found;
       for (auto match : pattern(source).matches(dots + std::string(text))) {
-        const auto from_dots = [&](std::size_t at) {
-          return std::to_string(static_cast<int>(at) - static_cast<int>(before));
+        const auto from_dots = [&](std::size_t position) {
+          return std::to_string(static_cast<int>(position) - static_cast<int>(count));
         };
         found += from_dots(match.begin) + "-" + from_dots(match.end) + " ";
       }
@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(tokens_share_the_steps_of_their_file) {
 
 BOOST_AUTO_TEST_CASE(files_say_no_more_than_they_hold) {
   BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.added = {{.id = 70'000, .content = "a"}}; }), "outside"));
-  BOOST_TEST(made([](auto& spec) { spec.added = {{.id = 60'000, .content = "a"}}; }).size() == 60'001u);
+  BOOST_TEST(make_tokenizer([](auto& spec) { spec.added = {{.id = 60'000, .content = "a"}}; }).size() == 60'001u);
   BOOST_TEST(mentions(refusal_of_file([](auto& spec) { spec.vocabulary.resize(9000, std::string(2048, 'a')); }),
                       "bytes of tokens, but the limit is 16777216"));
   const auto of_json = [](const std::string& model, const std::string& more) {
@@ -297,9 +297,9 @@ BOOST_AUTO_TEST_CASE(messages_do_not_repeat_long_patterns) {
 namespace {
 
 /// Of a text that must have more tokens than this; empty if it is not refused.
-std::string refusal_beyond(std::size_t tokens, const tokenizer& by, const std::string& text) {
+std::string refusal_beyond(std::size_t tokens, const tokenizer& tokenizer, const std::string& text) {
   try {
-    by.encode(text, {.max_tokens = tokens});
+    tokenizer.encode(text, {.max_tokens = tokens});
   } catch (const token_limit_exceeded& error) {
     BOOST_TEST(error.least() > tokens);
     return error.what();
@@ -317,11 +317,11 @@ std::string repeated(std::string_view part, std::size_t count) {
 
 BOOST_AUTO_TEST_CASE(a_text_that_must_have_too_many_tokens_is_refused) {
   const auto refused = [](const spoiling& spoil, const std::string& text, std::size_t limit) {
-    return !refusal_beyond(limit, made(spoil), text).empty();
+    return !refusal_beyond(limit, make_tokenizer(spoil), text).empty();
   };
   const std::string text(4096, 'a'), spaces(4096, ' ');
   const auto unchanged = [](auto&) {};
-  BOOST_TEST(refusal_beyond(1023, made(unchanged), text) ==
+  BOOST_TEST(refusal_beyond(1023, make_tokenizer(unchanged), text) ==
              "a text of 4096 bytes has at least 1024 tokens, which are too many");
   BOOST_TEST(!refused(unchanged, text, 1024));
   BOOST_TEST(refused([](auto& spec) { spec.vocabulary.push_back(std::string(2048, 'b')); }, text, 1));

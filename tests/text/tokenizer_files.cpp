@@ -253,9 +253,9 @@ BOOST_AUTO_TEST_CASE(each_known_gguf_pre_tokenizer_splits_digits_its_own_way) {
   auto pieces = [](std::string_view pre) {
     strings tokens{"1", "11", "111", "1111"};
     strings merges{"1 1", "11 1", "11 11"};
-    const auto made =
+    const auto loaded =
         tokenizer::from_gguf({.model = "gpt2", .pre = std::string(pre), .tokens = tokens, .merges = merges});
-    return made.encode("1111").size();
+    return loaded.encode("1111").size();
   };
   BOOST_TEST(pieces("gpt-2") == 1u);
   BOOST_TEST(pieces("smollm") == 4u);

@@ -38,7 +38,7 @@ std::unique_ptr<const tokenizer> tokenizer_of_model(const std::filesystem::path&
   if (std::filesystem::is_directory(model) && !std::filesystem::exists(model / "config.json"))
     return of_json(model / "tokenizer.json");
   if (model.extension() == ".gguf") {
-    if (auto made = of_vocabulary(model)) return made;
+    if (auto tokens = of_vocabulary(model)) return tokens;
   }
   const cogen::load::checkpoint files(model);
   auto text = cogen::nn::read_text(files, files.config(), {});

@@ -23,13 +23,13 @@ using strings = std::vector<std::string>;
 
 strings parts_of(std::string_view text, const std::vector<range>& ranges) {
   strings parts;
-  for (auto where : ranges) parts.emplace_back(where.of(text));
+  for (auto where : ranges) parts.emplace_back(where.slice(text));
   return parts;
 }
 
-charsmap small_charsmap(charsmap_step::matching by) {
+charsmap small_charsmap(charsmap_step::matching mode) {
   std::ifstream file(COGEN_TEST_DATA "/text/corpus/charsmap/rules.bin", std::ios::binary);
-  return charsmap({{std::istreambuf_iterator<char>(file), {}}, by});
+  return charsmap({{std::istreambuf_iterator<char>(file), {}}, mode});
 }
 
 }  // namespace
@@ -84,13 +84,15 @@ BOOST_AUTO_TEST_CASE(a_charsmap_replaces_the_longest_prefix_or_by_grapheme) {
 }
 
 BOOST_AUTO_TEST_CASE(digits_are_grouped_from_the_end) {
-  using of = digit_groups_step::of;
-  const auto groups = [](std::string_view text, of numbers) { return parts_of(text, digit_groups(text, {numbers})); };
-  BOOST_TEST(groups("1234567 89", of::any_digits) == (strings{"1", "234", "567", "89"}));
-  BOOST_TEST(groups("12\u00BD3", of::any_digits) == (strings{"1", "2\u00BD3"}));
-  BOOST_TEST(groups("2024\u00BD", of::decimals) == strings{"024\u00BD"});
-  BOOST_TEST(groups("1234a 1234", of::whole_words) == (strings{"1", "234"}));
-  BOOST_TEST(groups("", of::any_digits).empty());
+  using number_kind = digit_groups_step::number_kind;
+  const auto groups = [](std::string_view text, number_kind numbers) {
+    return parts_of(text, digit_groups(text, {numbers}));
+  };
+  BOOST_TEST(groups("1234567 89", number_kind::any_digits) == (strings{"1", "234", "567", "89"}));
+  BOOST_TEST(groups("12\u00BD3", number_kind::any_digits) == (strings{"1", "2\u00BD3"}));
+  BOOST_TEST(groups("2024\u00BD", number_kind::decimals) == strings{"024\u00BD"});
+  BOOST_TEST(groups("1234a 1234", number_kind::whole_words) == (strings{"1", "234"}));
+  BOOST_TEST(groups("", number_kind::any_digits).empty());
 }
 
 BOOST_AUTO_TEST_CASE(scripts_are_those_of_the_characters_themselves) {

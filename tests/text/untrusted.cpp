@@ -22,8 +22,8 @@ using namespace cogen::text;
 
 constexpr encode_options parsing_all{.add_special = true, .parse_special = true};
 
-void require(bool holds, const char* what) {
-  if (!holds) throw std::logic_error(what);
+void require(bool holds, const char* message) {
+  if (!holds) throw std::logic_error(message);
 }
 
 void check_decoding(const tokenizer& tokens, const std::vector<token>& ids) {
@@ -47,7 +47,7 @@ void check_text(const tokenizer& tokens, const std::string& text) {
 }
 
 const tokenizer& tokenizer_with_added_tokens() {
-  static const tokenizer made = [] {
+  static const tokenizer tokens = [] {
     auto spec = small_spec({{"a", "b"}, {"ab", "a"}, {"b", "b"}}, {"<|a|>", "<|a|>b", " L", "R "});
     spec.added[2].lstrip = true;
     spec.added[3].rstrip = true;
@@ -57,7 +57,7 @@ const tokenizer& tokenizer_with_added_tokens() {
     spec.pre_tokenizer = {digits_step{true}, byte_level_step{true, true}};
     return tokenizer(spec);
   }();
-  return made;
+  return tokens;
 }
 
 const std::vector<chat_message>& chat() {
@@ -84,9 +84,9 @@ void use_as_tokenizer(std::string_view bytes) {
 }
 
 void use_as_charsmap(std::string_view bytes) {
-  for (auto by : {charsmap_step::matching::longest_prefix, charsmap_step::matching::grapheme}) {
+  for (auto mode : {charsmap_step::matching::longest_prefix, charsmap_step::matching::grapheme}) {
     try {
-      const charsmap table({std::string(bytes), by});
+      const charsmap table({std::string(bytes), mode});
       for (auto text : {"", "a b  c\r\n123", "\uFB01\u00BD\u2163 e\u0301\u0323", "\u30AB\u3099\u3000x"}) {
         text_budget budget(std::string_view(text).size());
         require(is_utf8(table(text, budget)), "a normalized text is not valid UTF-8");
@@ -108,15 +108,15 @@ void use_as_template(std::string_view bytes) {
       .bos = "<s>", .eos = "</s>", .extra = {{"tools", boost::json::array{boost::json::object{}}}}};
   options.now = std::chrono::system_clock::time_point();
   if (!error && variables.is_object()) {
-    for (auto& [name, what] : variables.get_object()) options.extra.insert_or_assign(name, std::move(what));
+    for (auto& [name, variable] : variables.get_object()) options.extra.insert_or_assign(name, std::move(variable));
   }
   constexpr template_limits limits{.max_steps = 50'000, .max_bytes = std::size_t{1} << 22, .max_depth = 200};
   try {
-    chat_template made(bytes, limits);
-    auto text = made.render(chat(), options);
+    chat_template rendering(bytes, limits);
+    auto text = rendering.render(chat(), options);
     require(is_utf8(text), "a rendered text is not valid UTF-8");
     std::string joined;
-    for (const auto& segment : made.render_segments(chat(), options)) joined += segment.text;
+    for (const auto& segment : rendering.render_segments(chat(), options)) joined += segment.text;
     require(joined == text, "the segments do not join to the rendered text");
   } catch (const template_error&) {
   } catch (const std::length_error&) {
@@ -132,7 +132,7 @@ void use_as_pattern(std::string_view bytes) {
     for (auto match : pattern(bytes.substr(0, end)).matches(text)) {
       require(done <= match.begin && match.begin <= match.end && match.end <= text.size(), "matches out of order");
       require(std::exchange(is_first, false) || done < match.end, "an empty match where the one before it ends");
-      require(is_utf8(match.of(text)), "a match cuts a character");
+      require(is_utf8(match.slice(text)), "a match cuts a character");
       done = match.end;
     }
   } catch (const std::invalid_argument&) {

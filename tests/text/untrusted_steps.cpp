@@ -43,106 +43,106 @@ class choices {
   std::string_view rest_;
 };
 
-replace_step replacing(choices& from) {
-  const bool is_regex = from.flag();
-  auto pattern = from.text();
-  return {.pattern = std::move(pattern), .is_regex = is_regex, .content = from.text()};
+replace_step replacing(choices& input) {
+  const bool is_regex = input.flag();
+  auto pattern = input.text();
+  return {.pattern = std::move(pattern), .is_regex = is_regex, .content = input.text()};
 }
 
-normalizer_step normalizing(choices& from) {
+normalizer_step normalizing(choices& input) {
   constexpr unicode_form forms[] = {unicode_form::nfc, unicode_form::nfd, unicode_form::nfkc, unicode_form::nfkd,
                                     unicode_form::lowercase};
   constexpr character_filter filters[] = {character_filter::clean, character_filter::space_ideographs,
                                           character_filter::remove_nonspacing_marks, character_filter::remove_marks};
-  switch (from.number(5)) {
+  switch (input.number(5)) {
     case 0:
-      return forms[from.number(std::size(forms))];
+      return forms[input.number(std::size(forms))];
     case 1:
-      return filters[from.number(std::size(filters))];
+      return filters[input.number(std::size(filters))];
     case 2:
-      return replacing(from);
+      return replacing(input);
     case 3:
-      return prepend_step{from.text()};
+      return prepend_step{input.text()};
     default:
-      return strip_step{from.flag(), from.flag()};
+      return strip_step{input.flag(), input.flag()};
   }
 }
 
-pre_tokenizer_step splitting(choices& from) {
+pre_tokenizer_step splitting(choices& input) {
   using enum split_behavior;
-  using of = digit_groups_step::of;
+  using number_kind = digit_groups_step::number_kind;
   constexpr split_behavior behaviors[] = {removed, isolated, merged_with_previous, merged_with_next, contiguous};
-  constexpr of numbers[] = {of::any_digits, of::decimals, of::whole_words};
+  constexpr number_kind numbers[] = {number_kind::any_digits, number_kind::decimals, number_kind::whole_words};
   using enum metaspace_step::prepend_scheme;
   constexpr metaspace_step::prepend_scheme schemes[] = {always, first, never};
-  switch (from.number(5)) {
+  switch (input.number(5)) {
     case 0: {
-      const bool is_regex = from.flag();
-      const auto behavior = behaviors[from.number(std::size(behaviors))];
-      return split_step{from.text(), is_regex, behavior, from.flag()};
+      const bool is_regex = input.flag();
+      const auto behavior = behaviors[input.number(std::size(behaviors))];
+      return split_step{input.text(), is_regex, behavior, input.flag()};
     }
     case 1:
-      return digits_step{from.flag()};
+      return digits_step{input.flag()};
     case 2:
-      return digit_groups_step{numbers[from.number(std::size(numbers))]};
+      return digit_groups_step{numbers[input.number(std::size(numbers))]};
     case 3:
-      return byte_level_step{from.flag(), from.flag()};
+      return byte_level_step{input.flag(), input.flag()};
     default: {
-      const auto scheme = schemes[from.number(std::size(schemes))];
-      auto spelled = from.text();
-      return metaspace_step{spelled.empty() ? " " : spelled, scheme, from.flag()};
+      const auto scheme = schemes[input.number(std::size(schemes))];
+      auto spelled = input.text();
+      return metaspace_step{spelled.empty() ? " " : spelled, scheme, input.flag()};
     }
   }
 }
 
-decoder_step decoding(choices& from) {
-  switch (from.number(5)) {
+decoder_step decoding(choices& input) {
+  switch (input.number(5)) {
     case 0:
       return byte_level_decoding{};
     case 1:
       return byte_fallback_decoding{};
     case 2:
-      return metaspace_decoding{"_", from.flag()};
+      return metaspace_decoding{"_", input.flag()};
     case 3:
-      return word_piece_decoding{from.text(), from.flag()};
+      return word_piece_decoding{input.text(), input.flag()};
     default:
-      return replacing(from);
+      return replacing(input);
   }
 }
 
 template <typename Step, typename Make>
-std::vector<Step> steps_of(choices& from, Make make) {
+std::vector<Step> steps_of(choices& input, Make make) {
   std::vector<Step> steps;
-  for (auto count = from.number(6); count > 0; --count) steps.push_back(make(from));
+  for (auto count = input.number(6); count > 0; --count) steps.push_back(make(input));
   return steps;
 }
 
-tokenizer_spec spec_of(choices& from) {
+tokenizer_spec spec_of(choices& input) {
   constexpr encoding_model models[] = {encoding_model::byte_pair, encoding_model::byte_pair_by_score,
                                        encoding_model::unigram, encoding_model::word_piece};
   auto spec = small_spec({{"a", "b"}, {"ab", "a"}});
-  spec.model = models[from.number(std::size(models))];
-  for (auto count = from.number(4); count > 0; --count) spec.vocabulary.push_back(from.text());
+  spec.model = models[input.number(std::size(models))];
+  for (auto count = input.number(4); count > 0; --count) spec.vocabulary.push_back(input.text());
   for (std::size_t id = 0; id < spec.vocabulary.size(); ++id) spec.scores.push_back(-static_cast<double>(id % 7));
-  for (auto count = from.number(4); count > 0; --count) {
+  for (auto count = input.number(4); count > 0; --count) {
     spec.added.push_back({.id = static_cast<token>(spec.vocabulary.size() + count),
-                          .content = from.text(),
-                          .special = from.flag(),
-                          .lstrip = from.flag(),
-                          .rstrip = from.flag(),
-                          .normalized = from.flag(),
-                          .single_word = from.flag()});
+                          .content = input.text(),
+                          .special = input.flag(),
+                          .lstrip = input.flag(),
+                          .rstrip = input.flag(),
+                          .normalized = input.flag(),
+                          .single_word = input.flag()});
   }
-  if (from.flag()) spec.unknown = 0;
-  spec.byte_fallback = from.flag();
-  spec.normalizer = steps_of<normalizer_step>(from, normalizing);
-  spec.pre_tokenizer = steps_of<pre_tokenizer_step>(from, splitting);
-  spec.decoder = steps_of<decoder_step>(from, decoding);
+  if (input.flag()) spec.unknown = 0;
+  spec.byte_fallback = input.flag();
+  spec.normalizer = steps_of<normalizer_step>(input, normalizing);
+  spec.pre_tokenizer = steps_of<pre_tokenizer_step>(input, splitting);
+  spec.decoder = steps_of<decoder_step>(input, decoding);
   return spec;
 }
 
-void expect(bool holds, const char* what) {
-  if (!holds) throw std::logic_error(what);
+void expect(bool holds, const char* message) {
+  if (!holds) throw std::logic_error(message);
 }
 
 void use(const tokenizer& tokens, std::string_view text) {
@@ -218,10 +218,10 @@ gguf_vocabulary vocabulary_of(std::string_view bytes) {
 }  // namespace
 
 void use_as_steps(std::string_view bytes) {
-  choices from(bytes);
+  choices input(bytes);
   swallowing_refusals([&] {
-    const tokenizer tokens(spec_of(from));
-    use(tokens, from.rest());
+    const tokenizer tokens(spec_of(input));
+    use(tokens, input.rest());
   });
 }
 

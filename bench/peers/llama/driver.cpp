@@ -106,10 +106,10 @@ class server {
         vocabulary_(llama_vocab_n_tokens(llama_model_get_vocab(model_.get()))),
         batch_(wanted.batch) {}
 
-  std::vector<request> run(const job& what) {
-    make_context(what);
-    what_ = what;
-    requests_.assign(what.arrivals.size(), {});
+  std::vector<request> run(const job& work) {
+    make_context(work);
+    work_ = work;
+    requests_.assign(work.arrivals.size(), {});
     running_.clear();
     waiting_.clear();
     begin_ = clock_type::now();
@@ -117,7 +117,7 @@ class server {
       arrived = take_in(arrived);
       admission_result();
       if (running_.empty())
-        std::this_thread::sleep_until(begin_ + duration_cast<clock_type::duration>(seconds(what.arrivals[arrived])));
+        std::this_thread::sleep_until(begin_ + duration_cast<clock_type::duration>(seconds(work.arrivals[arrived])));
       else
         ended += step();
     }
@@ -126,14 +126,14 @@ class server {
 
  private:
   /// One context for as long as jobs fit it, as a server would have it.
-  void make_context(const job& what) {
-    if (!context_ || what.slots != what_.slots || what.length() != what_.length()) {
+  void make_context(const job& work) {
+    if (!context_ || work.slots != work_.slots || work.length() != work_.length()) {
       context_.reset();
       auto params = llama_context_default_params();
-      params.n_ctx = static_cast<unsigned>(what.slots * ((what.length() + 255) / 256 * 256));
+      params.n_ctx = static_cast<unsigned>(work.slots * ((work.length() + 255) / 256 * 256));
       params.n_batch = static_cast<unsigned>(wanted_.batch);
       params.n_ubatch = static_cast<unsigned>(wanted_.ubatch);
-      params.n_seq_max = static_cast<unsigned>(what.slots);
+      params.n_seq_max = static_cast<unsigned>(work.slots);
       params.n_outputs_max = params.n_seq_max;
       params.n_threads = params.n_threads_batch = wanted_.threads;
       params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
@@ -142,7 +142,7 @@ class server {
       context_.reset(llama_init_from_model(model_.get(), params));
       if (!context_) throw std::runtime_error("the context could not be made");
       free_.clear();
-      for (int i = 0; i < what.slots; ++i) free_.push_back({i, no_request});
+      for (int i = 0; i < work.slots; ++i) free_.push_back({i, no_request});
     }
   }
 
@@ -150,9 +150,9 @@ class server {
 
   std::size_t take_in(std::size_t arrived) {
     const double passed = now();
-    for (; arrived < requests_.size() && what_.arrivals[arrived] <= passed; ++arrived) {
-      requests_[arrived].number = what_.first + static_cast<long>(arrived);
-      requests_[arrived].tokens = prompt(requests_[arrived].number, what_.prompt_tokens, vocabulary_);
+    for (; arrived < requests_.size() && work_.arrivals[arrived] <= passed; ++arrived) {
+      requests_[arrived].number = work_.first + static_cast<long>(arrived);
+      requests_[arrived].tokens = prompt(requests_[arrived].number, work_.prompt_tokens, vocabulary_);
       waiting_.push_back(&requests_[arrived]);
     }
     return arrived;
@@ -160,54 +160,54 @@ class server {
 
   void admission_result() {
     for (; !waiting_.empty() && !free_.empty(); waiting_.pop_front()) {
-      auto& each = *waiting_.front();
-      auto found = std::ranges::find(free_, each.number, &slot::holds);
+      auto& entry = *waiting_.front();
+      auto found = std::ranges::find(free_, entry.number, &slot::holds);
       const bool hit = wanted_.prefix_caching && found != free_.end();
       if (!hit) found = free_.begin();
-      each.slot = found->number;
-      each.fed = hit ? what_.prompt_tokens - 1 : 0;
-      go_back(each);
+      entry.slot = found->number;
+      entry.fed = hit ? work_.prompt_tokens - 1 : 0;
+      go_back(entry);
       free_.erase(found);
-      running_.push_back(&each);
+      running_.push_back(&entry);
     }
   }
 
   /// To what it has been fed. A recurrent state cannot go back: then the prompt is read again.
-  void go_back(request& each) {
+  void go_back(request& entry) {
     auto* const memory = llama_get_memory(context_.get());
-    if (llama_memory_seq_rm(memory, each.slot, each.fed, -1)) return;
-    llama_memory_seq_rm(memory, each.slot, -1, -1);
-    each.fed = 0;
+    if (llama_memory_seq_rm(memory, entry.slot, entry.fed, -1)) return;
+    llama_memory_seq_rm(memory, entry.slot, -1, -1);
+    entry.fed = 0;
   }
 
-  void add(request& each, int count) {
-    for (int i = 0; i < count; ++i, ++each.fed)
-      batch_.add(each.tokens[static_cast<std::size_t>(each.fed)], each.fed, each.slot,
-                 each.fed + 1 == static_cast<int>(each.tokens.size()));
-    if (each.fed == static_cast<int>(each.tokens.size())) sampled_.push_back({&each, batch_.size() - 1});
+  void add(request& entry, int count) {
+    for (int i = 0; i < count; ++i, ++entry.fed)
+      batch_.add(entry.tokens[static_cast<std::size_t>(entry.fed)], entry.fed, entry.slot,
+                 entry.fed + 1 == static_cast<int>(entry.tokens.size()));
+    if (entry.fed == static_cast<int>(entry.tokens.size())) sampled_.push_back({&entry, batch_.size() - 1});
   }
 
   /// Returns how many requests have ended.
   std::size_t step() {
     batch_.clear();
     sampled_.clear();
-    for (auto* each : running_)
-      if (!each->times.empty()) add(*each, 1);
-    for (auto* each : running_)
-      if (each->times.empty()) add(*each, std::min(batch_.room(), what_.prompt_tokens - each->fed));
+    for (auto* entry : running_)
+      if (!entry->times.empty()) add(*entry, 1);
+    for (auto* entry : running_)
+      if (entry->times.empty()) add(*entry, std::min(batch_.room(), work_.prompt_tokens - entry->fed));
     if (const int status = llama_decode(context_.get(), batch_.get()))
       throw std::runtime_error("llama_decode ended with status " + std::to_string(status));
-    for (const auto& [each, row] : sampled_) {
-      each->tokens.push_back(most_likely(llama_get_logits_ith(context_.get(), row), vocabulary_));
-      each->times.push_back(now());
+    for (const auto& [entry, row] : sampled_) {
+      entry->tokens.push_back(most_likely(llama_get_logits_ith(context_.get(), row), vocabulary_));
+      entry->times.push_back(now());
     }
     return let_go();
   }
 
   std::size_t let_go() {
-    return std::erase_if(running_, [&](request* each) {
-      if (static_cast<int>(each->times.size()) < what_.new_tokens) return false;
-      free_.push_back({each->slot, each->number});
+    return std::erase_if(running_, [&](request* entry) {
+      if (static_cast<int>(entry->times.size()) < work_.new_tokens) return false;
+      free_.push_back({entry->slot, entry->number});
       return true;
     });
   }
@@ -229,7 +229,7 @@ class server {
   int vocabulary_;
   token_batch batch_;
   context_pointer context_{nullptr, llama_free};
-  job what_;
+  job work_;
   clock_type::time_point begin_;
   std::vector<request> requests_;
   std::vector<request*> running_;
@@ -242,7 +242,7 @@ job parsed(const std::string& line) {
   job found;
   std::stringstream stream(line);
   stream >> found.first >> found.slots >> found.prompt_tokens >> found.new_tokens;
-  for (double each; stream >> each;) found.arrivals.push_back(each);
+  for (double arrival; stream >> arrival;) found.arrivals.push_back(arrival);
   if (found.slots < 1 || found.prompt_tokens < 1 || found.new_tokens < 1 || found.arrivals.empty())
     throw std::invalid_argument("\"" + line + "\" is not FIRST SLOTS PROMPT_TOKENS NEW_TOKENS ARRIVAL...");
   return found;

@@ -67,17 +67,17 @@ class sampler {
   llama_token sampled_of(const float* logits, bool constrained) {
     candidates_.resize(static_cast<std::size_t>(size_));
     for (int id = 0; id < size_; ++id) candidates_[static_cast<std::size_t>(id)] = {id, logits[id], 0};
-    llama_token_data_array all{candidates_.data(), candidates_.size(), -1, false};
-    if (constrained) llama_sampler_apply(grammar_.get(), &all);
-    llama_sampler_apply(chain_.get(), &all);
-    return all.data[all.selected].id;
+    llama_token_data_array candidates{candidates_.data(), candidates_.size(), -1, false};
+    if (constrained) llama_sampler_apply(grammar_.get(), &candidates);
+    llama_sampler_apply(chain_.get(), &candidates);
+    return candidates.data[candidates.selected].id;
   }
 
   bool allows(llama_token id) {
-    llama_token_data one{id, 1, 0};
-    llama_token_data_array all{&one, 1, -1, false};
-    llama_sampler_apply(grammar_.get(), &all);
-    return !std::isinf(one.logit);
+    llama_token_data candidate{id, 1, 0};
+    llama_token_data_array candidates{&candidate, 1, -1, false};
+    llama_sampler_apply(grammar_.get(), &candidates);
+    return !std::isinf(candidate.logit);
   }
 
   int size_;
@@ -101,9 +101,9 @@ context_pointer context_for(llama_model* model, int streams, int length) {
   params.n_threads = params.n_threads_batch = static_cast<int>(std::thread::hardware_concurrency());
   params.flash_attn_type = LLAMA_FLASH_ATTN_TYPE_ENABLED;
   params.no_perf = true;
-  context_pointer made(llama_init_from_model(model, params), llama_free);
-  if (!made) throw std::runtime_error("the context could not be made");
-  return made;
+  context_pointer context(llama_init_from_model(model, params), llama_free);
+  if (!context) throw std::runtime_error("the context could not be made");
+  return context;
 }
 
 class batch {
@@ -143,7 +143,8 @@ cost cost_of(llama_context* context, const llama_vocab* vocabulary, int streams,
   batch rows(std::max<int>(streams, static_cast<int>(read.size())));
   for (int i = 0; i < streams; ++i) {
     rows.clear();
-    for (std::size_t at = 0; at < read.size(); ++at) rows.add(read[at], static_cast<int>(at), i, at + 1 == read.size());
+    for (std::size_t index = 0; index < read.size(); ++index)
+      rows.add(read[index], static_cast<int>(index), i, index + 1 == read.size());
     rows.run(context);
     samplers.emplace_back(vocabulary, static_cast<unsigned>(i), grammar);
     last.push_back(samplers.back().sample(llama_get_logits_ith(context, -1)));
@@ -170,8 +171,8 @@ double median(std::vector<double> values) {
 void measure(llama_model* model, const settings& wanted, int streams, const std::string& grammar) {
   const auto* const vocabulary = llama_model_get_vocab(model);
   const auto context = context_for(model, streams, wanted.tokens + 128);
-  const auto take = [&](const std::string& by) {
-    return cost_of(context.get(), vocabulary, streams, wanted.tokens, by);
+  const auto take = [&](const std::string& rules) {
+    return cost_of(context.get(), vocabulary, streams, wanted.tokens, rules);
   };
   std::vector<double> free, constrained, ratios, processor;
   take(""), take(grammar);

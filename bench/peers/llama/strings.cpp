@@ -2,9 +2,9 @@
 #include "common.h"
 
 std::string string_join(const std::vector<std::string>& values, const std::string& separator) {
-  std::string all;
-  for (std::size_t i = 0; i < values.size(); ++i) all += (i > 0 ? separator : "") + values[i];
-  return all;
+  std::string result;
+  for (std::size_t i = 0; i < values.size(); ++i) result += (i > 0 ? separator : "") + values[i];
+  return result;
 }
 
 std::vector<std::string> string_split(const std::string& text, const std::string& delimiter) {
@@ -19,7 +19,7 @@ std::vector<std::string> string_split(const std::string& text, const std::string
 }
 
 std::string string_repeat(const std::string& text, std::size_t count) {
-  std::string all;
-  for (std::size_t i = 0; i < count; ++i) all += text;
-  return all;
+  std::string result;
+  for (std::size_t i = 0; i < count; ++i) result += text;
+  return result;
 }

@@ -24,23 +24,23 @@ json::object spelled(cogen::token id, const cogen::text::tokenizer& vocabulary) 
 /// Each token with its number and those of others in its place, by `add_number`.
 template <class Number>
 json::array with_numbers(std::span<const cogen::sampled_token> tokens, const cogen::text::tokenizer& vocabulary,
-                         std::string_view others, const Number& add_number) {
+                         std::string_view top_key, const Number& add_number) {
   json::array result;
   for (const auto& each : tokens) {
-    auto one = spelled(each.id, vocabulary);
-    add_number(one, each.logprob);
+    auto entry = spelled(each.id, vocabulary);
+    add_number(entry, each.logprob);
     json::array top;
     for (const auto& other : each.top)
       add_number(top.emplace_back(spelled(other.id, vocabulary)).as_object(), other.logprob);
-    one[others] = std::move(top);
-    result.push_back(std::move(one));
+    entry[top_key] = std::move(top);
+    result.push_back(std::move(entry));
   }
   return result;
 }
 
 double milliseconds(std::chrono::nanoseconds time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-double ratio(double of, double by) { return by > 0 ? of / by : 0; }
+double ratio(double numerator, double denominator) { return denominator > 0 ? numerator / denominator : 0; }
 
 }  // namespace
 
@@ -72,16 +72,16 @@ std::string_view finish_of(cogen::finish_reason reason, bool has_calls) noexcept
   }
 }
 
-void usage_sum::add_prompt(const cogen::usage& one) {
-  prompt_ += one.prompt_tokens;
-  cached_ += one.cached_tokens;
-  add(one);
+void usage_sum::add_prompt(const cogen::usage& counts) {
+  prompt_ += counts.prompt_tokens;
+  cached_ += counts.cached_tokens;
+  add(counts);
 }
 
-void usage_sum::add(const cogen::usage& one) {
-  generated_ += one.generated_tokens;
-  drafts_ += one.draft_tokens;
-  accepted_drafts_ += one.accepted_draft_tokens;
+void usage_sum::add(const cogen::usage& counts) {
+  generated_ += counts.generated_tokens;
+  drafts_ += counts.draft_tokens;
+  accepted_drafts_ += counts.accepted_draft_tokens;
 }
 
 json::object usage_sum::json() const {
@@ -96,13 +96,13 @@ json::object usage_sum::json() const {
 
 json::array chat_logprobs(std::span<const cogen::sampled_token> tokens, const cogen::text::tokenizer& vocabulary) {
   return with_numbers(tokens, vocabulary, "top_logprobs",
-                      [](json::object& to, float logprob) { to["logprob"] = logprob; });
+                      [](json::object& entry, float logprob) { entry["logprob"] = logprob; });
 }
 
 json::array token_probabilities(std::span<const cogen::sampled_token> tokens,
                                 const cogen::text::tokenizer& vocabulary) {
   return with_numbers(tokens, vocabulary, "top_probs",
-                      [](json::object& to, float logprob) { to["prob"] = std::exp(logprob); });
+                      [](json::object& entry, float logprob) { entry["prob"] = std::exp(logprob); });
 }
 
 json::array prompt_logprobs(std::span<const cogen::sampled_token> tokens, const cogen::text::tokenizer& vocabulary) {

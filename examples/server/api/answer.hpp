@@ -37,8 +37,8 @@ std::string_view finish_of(cogen::finish_reason reason, bool has_calls) noexcept
 /// Adds up the usage of generations; those of one prompt count it once.
 class usage_sum {
  public:
-  void add_prompt(const cogen::usage& one);  ///< its prompt, and what it generated
-  void add(const cogen::usage& one);         ///< what it generated
+  void add_prompt(const cogen::usage& counts);  ///< its prompt, and what it generated
+  void add(const cogen::usage& counts);         ///< what it generated
   boost::json::object json() const;
   int prompt_tokens() const noexcept { return prompt_; }
   int generated_tokens() const noexcept { return generated_; }

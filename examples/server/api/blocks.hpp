@@ -25,7 +25,7 @@ struct block {
 struct block_change {
   enum class kind : std::uint8_t { begin, add, end };
 
-  kind what = kind::add;
+  kind type = kind::add;
   api::block block = {};   ///< as it is then
   std::string added = {};  ///< to its text
 };
@@ -33,17 +33,17 @@ struct block_change {
 /// Divides an answer into blocks as it comes, one after the other.
 class block_splitter {
  public:
-  std::vector<block_change> on(const cogen::piece& piece);
+  std::vector<block_change> split(const cogen::piece& piece);
   std::vector<block_change> end();  ///< ends the last block
 
   const std::vector<block>& blocks() const noexcept { return blocks_; }  ///< all that have begun
 
  private:
-  void add(block::kind type, const std::string& text, std::vector<block_change>& into);
-  void add(const cogen::tool_call_delta& call, std::vector<block_change>& into);
-  void begin(block next, std::vector<block_change>& into);
-  void append(const std::string& text, std::vector<block_change>& into);
-  void close(std::vector<block_change>& into);
+  void add(block::kind type, const std::string& text, std::vector<block_change>& changes);
+  void add(const cogen::tool_call_delta& call, std::vector<block_change>& changes);
+  void begin(block next, std::vector<block_change>& changes);
+  void append(const std::string& text, std::vector<block_change>& changes);
+  void close(std::vector<block_change>& changes);
 
   std::vector<block> blocks_;
   std::optional<int> call_;  // the open block's call

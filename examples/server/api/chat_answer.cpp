@@ -31,8 +31,8 @@ json::object chat_choice_writer::choice(json::object delta) const {
   return {{"index", index_}, {"delta", std::move(delta)}, {"logprobs", nullptr}, {"finish_reason", nullptr}};
 }
 
-void chat_choice_writer::begin(std::vector<json::object>& into) {
-  if (!std::exchange(begun_, true)) into.push_back(choice({{"role", "assistant"}, {"content", nullptr}}));
+void chat_choice_writer::begin(std::vector<json::object>& choices) {
+  if (!std::exchange(begun_, true)) choices.push_back(choice({{"role", "assistant"}, {"content", nullptr}}));
 }
 
 json::object chat_choice_writer::call_delta(const cogen::tool_call_delta& call) {
@@ -60,7 +60,8 @@ json::object chat_choice_writer::delta_of(const cogen::piece& piece) {
   return delta;
 }
 
-std::vector<json::object> chat_choice_writer::on(const cogen::piece& piece, const cogen::text::tokenizer& vocabulary) {
+std::vector<json::object> chat_choice_writer::on_piece(const cogen::piece& piece,
+                                                       const cogen::text::tokenizer& vocabulary) {
   std::vector<json::object> result;
   begin(result);
   auto delta = delta_of(piece);

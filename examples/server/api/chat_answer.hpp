@@ -22,13 +22,13 @@ class chat_choice_writer {
   chat_choice_writer(std::size_t index, bool logprobs) : index_(index), logprobs_(logprobs) {}
 
   /// The choices of the chunks for a piece; often one, none where there is nothing to say yet.
-  std::vector<boost::json::object> on(const cogen::piece& piece, const cogen::text::tokenizer& vocabulary);
+  std::vector<boost::json::object> on_piece(const cogen::piece& piece, const cogen::text::tokenizer& vocabulary);
   boost::json::object on_progress();  ///< of the prompt; the chunk says how much
   std::vector<boost::json::object> on_end(cogen::finish_reason reason);
 
  private:
   boost::json::object choice(boost::json::object delta) const;
-  void begin(std::vector<boost::json::object>& into);
+  void begin(std::vector<boost::json::object>& choices);
   boost::json::object delta_of(const cogen::piece& piece);
   boost::json::object call_delta(const cogen::tool_call_delta& call);
 

@@ -30,7 +30,7 @@ json::object extra_of(const field_reader& message) {
   extra.erase("content");
   if (message.has("tool_calls")) {
     json::array calls;
-    message.each("tool_calls", [&](const field_reader& call) { calls.push_back(call_of(call)); });
+    message.for_each("tool_calls", [&](const field_reader& call) { calls.push_back(call_of(call)); });
     extra["tool_calls"] = std::move(calls);
   }
   return extra;
@@ -67,12 +67,12 @@ cogen::chat_message read_message(const field_reader& message) {
 }
 
 /// How a chat ends: with the beginning of an answer unless it says otherwise.
-void read_ending(const field_reader& body, cogen::request& into) {
+void read_ending(const field_reader& body, cogen::request& request) {
   const auto begins_answer = body.flag("add_generation_prompt");
-  into.continue_final_message = body.flag("continue_final_message").value_or(false);
-  if (into.continue_final_message && begins_answer.value_or(false))
+  request.continue_final_message = body.flag("continue_final_message").value_or(false);
+  if (request.continue_final_message && begins_answer.value_or(false))
     body.refuse("add_generation_prompt", "false beside continue_final_message");
-  if (begins_answer) into.chat_template_kwargs["add_generation_prompt"] = *begins_answer;
+  if (begins_answer) request.chat_template_kwargs["add_generation_prompt"] = *begins_answer;
 }
 
 }  // namespace
@@ -81,27 +81,27 @@ cogen::chat_messages read_messages(const field_reader& body) {
   static_cast<void>(body.required_array("messages"));
   cogen::chat_messages messages;
   legacy_calls older;
-  body.each("messages", [&](const field_reader& message) {
+  body.for_each("messages", [&](const field_reader& message) {
     messages.push_back(read_message(message));
     older.settle(message, messages.back());
   });
   return messages;
 }
 
-void read_answer(const field_reader& body, cogen::request& into) {
-  read_tool_choice(body, into);
-  if (const auto* variables = body.object("chat_template_kwargs")) into.chat_template_kwargs = *variables;
-  if (auto format = read_format(body)) into.response_format = std::move(*format);
+void read_answer(const field_reader& body, cogen::request& request) {
+  read_tool_choice(body, request);
+  if (const auto* variables = body.object("chat_template_kwargs")) request.chat_template_kwargs = *variables;
+  if (auto format = read_format(body)) request.response_format = std::move(*format);
 }
 
-void set_effort(const std::optional<std::string>& effort, cogen::request& into) {
-  if (effort && !into.chat_template_kwargs.contains("reasoning_effort"))
-    into.chat_template_kwargs["reasoning_effort"] = *effort;
+void set_effort(const std::optional<std::string>& effort, cogen::request& request) {
+  if (effort && !request.chat_template_kwargs.contains("reasoning_effort"))
+    request.chat_template_kwargs["reasoning_effort"] = *effort;
 }
 
-void read_chat(const field_reader& body, generation& into) {
+void read_chat(const field_reader& body, generation& wanted) {
   check_unsupported(body, field_set::chat);
-  auto& request = into.request;
+  auto& request = wanted.request;
   request.prompt = read_messages(body);
   request.tools = read_tools(body);
   read_answer(body, request);
@@ -110,15 +110,15 @@ void read_chat(const field_reader& body, generation& into) {
   read_chat_logprobs(body, request);
 }
 
-void read_chat_logprobs(const field_reader& body, cogen::request& into) {
+void read_chat_logprobs(const field_reader& body, cogen::request& request) {
   const auto top = body.integer("top_logprobs", 0, cogen::sampling_params::max_logprobs);
   const auto* wanted = body.find("logprobs");
   if (wanted && !wanted->is_bool()) body.refuse("logprobs", "true or false");
   if (wanted && wanted->get_bool())
-    into.sampling.logprobs = top.value_or(0);
+    request.sampling.logprobs = top.value_or(0);
   else if (top.value_or(0) > 0)
     body.refuse("top_logprobs", "0 unless logprobs is true");
-  if (const auto prompt = body.count("prompt_logprobs")) into.prompt_logprobs = *prompt;
+  if (const auto prompt = body.count("prompt_logprobs")) request.prompt_logprobs = *prompt;
 }
 
 }  // namespace server::api

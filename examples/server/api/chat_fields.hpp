@@ -16,16 +16,16 @@ cogen::chat_messages read_messages(const field_reader& body);
 
 /// What all OpenAI's chats say of an answer, whose tools have to be set before: `tool_choice`, `parallel_tool_calls`,
 /// `chat_template_kwargs` and the format.
-void read_answer(const field_reader& body, cogen::request& into);
+void read_answer(const field_reader& body, cogen::request& request);
 
 /// How much a model should reason, for a chat template that asks.
-void set_effort(const std::optional<std::string>& effort, cogen::request& into);
+void set_effort(const std::optional<std::string>& effort, cogen::request& request);
 
 /// `messages`, `add_generation_prompt`, `continue_final_message`, `tools`, `reasoning_effort` and what read_answer()
 /// reads.
-void read_chat(const field_reader& body, generation& into);
+void read_chat(const field_reader& body, generation& wanted);
 
 /// The log-probabilities that a chat asks for.
-void read_chat_logprobs(const field_reader& body, cogen::request& into);
+void read_chat_logprobs(const field_reader& body, cogen::request& request);
 
 }  // namespace server::api

@@ -21,16 +21,17 @@ struct prompt_tokenizer {
 /// The prompts of a field: a text, token ids, both in an array, or an array of several prompts; at least one. Control
 /// tokens count in texts, since clients apply templates of their own. Throws api::error, also for a text that is bound
 /// to have more tokens than a sequence.
-std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_view name, prompt_tokenizer by = {});
+std::vector<cogen::prompt> read_prompts(const field_reader& body, std::string_view name,
+                                        prompt_tokenizer tokenizer = {});
 
 /// How many prompts a field has, before any of them is read.
 std::size_t count_prompts(const field_reader& body, std::string_view name);
 
 /// What /v1/completions has besides: `logprobs`, `echo`, `best_of` and the format. Returns `best_of`.
-int read_completion(const field_reader& body, generation& into);
+int read_completion(const field_reader& body, generation& wanted);
 
 /// Refuses so many prompts, with so many answers each, if that is more than 1,024 generations.
-void check_generations(const field_reader& body, std::size_t prompts, int each);
+void check_generations(const field_reader& body, std::size_t prompts, int answers);
 
 /// Log-probabilities of other tokens that an answer may hold beside its own and those of its prompts.
 inline constexpr std::size_t max_logprobs_of_answer = 1 << 18;

@@ -65,8 +65,8 @@ error inner_error(std::string why) {
   return {500, server_error, "the request failed within the server, whose log says why"};
 }
 
-json::object with_details(json::object body, const error& what) {
-  for (const auto& [name, value] : what.details) body[name] = value;
+json::object with_details(json::object body, const error& failure) {
+  for (const auto& [name, value] : failure.details) body[name] = value;
   return body;
 }
 
@@ -149,28 +149,29 @@ error error_of(const std::exception_ptr& thrown) {
   }
 }
 
-std::string body_of(const error& what, dialect clients) {
-  const auto message = valid_text(what.what());
+std::string body_of(const error& failure, dialect clients) {
+  const auto message = valid_text(failure.what());
   switch (clients) {
     case dialect::anthropic:
-      return json_text(
-          json::value{{"type", "error"}, {"error", {{"type", anthropic_type(what.status())}, {"message", message}}}});
+      return json_text(json::value{{"type", "error"},
+                                   {"error", {{"type", anthropic_type(failure.status())}, {"message", message}}}});
     case dialect::llama:
       return json_text(json::value{
-          {"error", with_details({{"code", what.status()}, {"message", message}, {"type", what.type()}}, what)}});
+          {"error",
+           with_details({{"code", failure.status()}, {"message", message}, {"type", failure.type()}}, failure)}});
     default:
       return json_text(json::value{{"error", with_details({{"message", message},
-                                                           {"type", what.type()},
-                                                           {"param", null_if_empty(what.parameter())},
-                                                           {"code", null_if_empty(what.code())}},
-                                                          what)}});
+                                                           {"type", failure.type()},
+                                                           {"param", null_if_empty(failure.parameter())},
+                                                           {"code", null_if_empty(failure.code())}},
+                                                          failure)}});
   }
 }
 
-http::response response_of(const error& what, dialect clients) {
-  http::response answer{.status = what.status(), .body = body_of(what, clients)};
-  if (what.status() == 429 || what.status() == 503) answer.headers.emplace_back("Retry-After", "1");
-  if (what.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
+http::response response_of(const error& failure, dialect clients) {
+  http::response answer{.status = failure.status(), .body = body_of(failure, clients)};
+  if (failure.status() == 429 || failure.status() == 503) answer.headers.emplace_back("Retry-After", "1");
+  if (failure.status() == 401) answer.headers.emplace_back("WWW-Authenticate", "Bearer");
   return answer;
 }
 

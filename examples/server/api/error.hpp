@@ -52,9 +52,9 @@ error error_of(const cogen::diagnostics& why);
 error error_of(const http::parse_error& why);
 
 /// The error as JSON, as the clients of a dialect read it.
-std::string body_of(const error& what, dialect clients);
+std::string body_of(const error& failure, dialect clients);
 
 /// The same as an answer, with `Retry-After` where a later try may succeed.
-http::response response_of(const error& what, dialect clients);
+http::response response_of(const error& failure, dialect clients);
 
 }  // namespace server::api

@@ -86,10 +86,10 @@ std::string field_reader::path_of(std::string_view name) const {
   return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
 }
 
-void field_reader::refuse(std::string_view name, std::string_view what) const {
+void field_reader::refuse(std::string_view name, std::string_view expected) const {
   const auto* value = object_->if_contains({name.data(), name.size()});
-  throw invalid(path_of(name), value ? fmt::format("{} is {}; it must be {}", path_of(name), shown(*value), what)
-                                     : fmt::format("{} is missing; it must be {}", path_of(name), what));
+  throw invalid(path_of(name), value ? fmt::format("{} is {}; it must be {}", path_of(name), shown(*value), expected)
+                                     : fmt::format("{} is missing; it must be {}", path_of(name), expected));
 }
 
 std::optional<bool> field_reader::flag(std::string_view name) const {
@@ -188,7 +188,7 @@ std::optional<field_reader> field_reader::fields(std::string_view name) const {
   return field_reader(*value, path_of(name), parsed_values_);
 }
 
-void field_reader::each(std::string_view name, const std::function<void(const field_reader&)>& read) const {
+void field_reader::for_each(std::string_view name, const std::function<void(const field_reader&)>& read) const {
   const auto* values = array(name);
   if (!values) return;
   for (std::size_t i = 0; i < values->size(); ++i) {

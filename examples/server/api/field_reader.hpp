@@ -57,12 +57,12 @@ class field_reader {
   /// The fields of an object in this one.
   std::optional<field_reader> fields(std::string_view name) const;
   /// Calls `read` with the fields of each object in an array, in order.
-  void each(std::string_view name, const std::function<void(const field_reader&)>& read) const;
+  void for_each(std::string_view name, const std::function<void(const field_reader&)>& read) const;
 
   std::string path_of(std::string_view name) const;
   const boost::json::object& source() const noexcept { return *object_; }
-  /// Throws "`path` is `value`; it must be `what`".
-  [[noreturn]] void refuse(std::string_view name, std::string_view what) const;
+  /// Throws "`path` is `value`; it must be `expected`".
+  [[noreturn]] void refuse(std::string_view name, std::string_view expected) const;
 
  private:
   field_reader(const boost::json::object& object, std::string path, std::shared_ptr<std::size_t> parsed_values);

@@ -59,13 +59,13 @@ void check_members(const field_reader& fields, std::initializer_list<std::string
 }
 
 /// Formats under the names that vLLM gives them, after a prefix.
-void read_named(const field_reader& fields, const std::string& prefix, one_format& into) {
+void read_named(const field_reader& fields, const std::string& prefix, one_format& result) {
   const auto path = [&](const char* name) { return fields.path_of(prefix + name); };
-  if (fields.has(prefix + "json")) into.set(path("json"), cogen::json_schema(schema_of(fields, prefix + "json")));
-  if (const auto text = fields.text(prefix + "regex")) into.set(path("regex"), cogen::regex(*text));
-  if (const auto text = fields.text(prefix + "grammar")) into.set(path("grammar"), cogen::ebnf(*text));
-  if (fields.has(prefix + "choice")) into.set(path("choice"), cogen::choice(texts_of(fields, prefix + "choice")));
-  if (fields.flag(prefix + "json_object").value_or(false)) into.set(path("json_object"), cogen::json_object());
+  if (fields.has(prefix + "json")) result.set(path("json"), cogen::json_schema(schema_of(fields, prefix + "json")));
+  if (const auto text = fields.text(prefix + "regex")) result.set(path("regex"), cogen::regex(*text));
+  if (const auto text = fields.text(prefix + "grammar")) result.set(path("grammar"), cogen::ebnf(*text));
+  if (fields.has(prefix + "choice")) result.set(path("choice"), cogen::choice(texts_of(fields, prefix + "choice")));
+  if (fields.flag(prefix + "json_object").value_or(false)) result.set(path("json_object"), cogen::json_object());
 }
 
 /// A schema, with its name or alone, where a client leaves the object around both out.
@@ -94,25 +94,25 @@ cogen::response_format format_of(const field_reader& format, std::string_view ty
   format.refuse("type", "text, json_object, json_schema, grammar or regex");
 }
 
-void read_typed(const field_reader& from, std::string_view name, one_format& into) {
-  const auto format = from.fields(name);
+void read_typed(const field_reader& fields, std::string_view name, one_format& result) {
+  const auto format = fields.fields(name);
   if (!format) return;
   const auto type = format->required_text("type");
   if (type == "text")
     check_members(*format, {"type"});
   else
-    into.set(from.path_of(name), format_of(*format, type));
+    result.set(fields.path_of(name), format_of(*format, type));
 }
 
 /// llama.cpp's fields, and SGLang's.
-void read_bare(const field_reader& body, one_format& into) {
-  if (body.has("json_schema")) into.set("json_schema", cogen::json_schema(schema_of(body, "json_schema")));
+void read_bare(const field_reader& body, one_format& result) {
+  if (body.has("json_schema")) result.set("json_schema", cogen::json_schema(schema_of(body, "json_schema")));
   if (const auto grammar = body.text("grammar"); grammar && !grammar->empty())
-    into.set("grammar", cogen::ebnf(*grammar));
+    result.set("grammar", cogen::ebnf(*grammar));
   if (body.flag("grammar_lazy").value_or(false))
     body.refuse("grammar_lazy", "false: a grammar holds from the first token");
-  if (const auto grammar = body.text("ebnf")) into.set("ebnf", cogen::ebnf(*grammar));
-  if (const auto pattern = body.text("regex")) into.set("regex", cogen::regex(*pattern));
+  if (const auto grammar = body.text("ebnf")) result.set("ebnf", cogen::ebnf(*grammar));
+  if (const auto pattern = body.text("regex")) result.set("regex", cogen::regex(*pattern));
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ std::string read_content(const field_reader& fields, std::string_view name) {
   if (const auto* text = content->if_string()) return std::string(*text);
   if (!content->is_array()) fields.refuse(name, "a string or an array of parts");
   std::string result;
-  fields.each(name, [&](const field_reader& part) {
+  fields.for_each(name, [&](const field_reader& part) {
     if (!result.empty()) result += '\n';
     result += text_of_part(part);
   });

@@ -14,10 +14,10 @@ namespace server::api {
 /// leaves room for what is to be generated among `length` tokens: see cogen::text::encode_infill(). What fills the gap
 /// ends where the model begins another file. Throws api::error, with status 501 if the model fills no gaps.
 cogen::token_ids read_infill(const field_reader& body, const cogen::text::tokenizer& tokens, int length,
-                             cogen::request& into);
+                             cogen::request& request);
 
 /// The prompts of /v1/completions with a `suffix`, which are texts. Throws api::error.
 std::vector<cogen::prompt> read_suffixed_prompts(const field_reader& body, prompt_tokenizer tokenizer,
-                                                 cogen::request& into);
+                                                 cogen::request& request);
 
 }  // namespace server::api

@@ -12,48 +12,48 @@ namespace {
 
 namespace json = boost::json;
 
-void append(const json::value& value, std::string& to);
+void append(const json::value& value, std::string& output);
 
-void append(json::string_view text, std::string& to) { to += json::serialize(text); }
+void append(json::string_view text, std::string& output) { output += json::serialize(text); }
 
-void append(double number, std::string& to) {
-  const auto begin = to.size();
-  to += number_text(number);
-  if (to.find_first_not_of("-0123456789", begin) == std::string::npos) to += ".0";
+void append(double number, std::string& output) {
+  const auto begin = output.size();
+  output += number_text(number);
+  if (output.find_first_not_of("-0123456789", begin) == std::string::npos) output += ".0";
 }
 
-void append(const json::array& values, std::string& to) {
-  to += '[';
+void append(const json::array& values, std::string& output) {
+  output += '[';
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i > 0) to += ',';
-    append(values[i], to);
+    if (i > 0) output += ',';
+    append(values[i], output);
   }
-  to += ']';
+  output += ']';
 }
 
-void append(const json::object& fields, std::string& to) {
-  to += '{';
+void append(const json::object& fields, std::string& output) {
+  output += '{';
   for (bool is_first = true; const auto& [name, value] : fields) {
-    if (!std::exchange(is_first, false)) to += ',';
-    append(name, to);
-    to += ':';
-    append(value, to);
+    if (!std::exchange(is_first, false)) output += ',';
+    append(name, output);
+    output += ':';
+    append(value, output);
   }
-  to += '}';
+  output += '}';
 }
 
-void append(const json::value& value, std::string& to) {
+void append(const json::value& value, std::string& output) {
   switch (value.kind()) {
     case json::kind::array:
-      return append(value.get_array(), to);
+      return append(value.get_array(), output);
     case json::kind::object:
-      return append(value.get_object(), to);
+      return append(value.get_object(), output);
     case json::kind::string:
-      return append(json::string_view(value.get_string()), to);
+      return append(json::string_view(value.get_string()), output);
     case json::kind::double_:
-      return append(value.get_double(), to);
+      return append(value.get_double(), output);
     default:
-      to += json::serialize(value);
+      output += json::serialize(value);
   }
 }
 

@@ -15,9 +15,9 @@ namespace {
 
 namespace json = boost::json;
 
-void append_text(std::string& to, const std::string& text) {
-  if (!to.empty() && !text.empty()) to += '\n';
-  to += text;
+void append_text(std::string& target, const std::string& text) {
+  if (!target.empty() && !text.empty()) target += '\n';
+  target += text;
 }
 
 /// A text, or an array of text blocks.
@@ -27,7 +27,7 @@ std::string text_of(const field_reader& fields, std::string_view name) {
   if (const auto* text = value->if_string()) return std::string(*text);
   if (!value->is_array()) fields.refuse(name, "a string or an array of text blocks");
   std::string result;
-  fields.each(name, [&](const field_reader& part) {
+  fields.for_each(name, [&](const field_reader& part) {
     if (part.required_text("type") != "text") part.refuse("type", "\"text\"; the model reads nothing else");
     append_text(result, part.required_text("text"));
   });
@@ -41,19 +41,19 @@ json::object call_of(const field_reader& part) {
 }
 
 /// One message of Anthropic's may be several of a template's: results of tools are messages of their own.
-void read_message(const field_reader& message, cogen::chat_messages& into) {
+void read_message(const field_reader& message, cogen::chat_messages& messages) {
   const auto role = message.required_text("role");
   if (role != "user" && role != "assistant" && role != "system") message.refuse("role", "user or assistant");
   const auto* content = message.find("content");
   if (!content) message.refuse("content", "a string or an array of blocks");
   if (!content->is_array()) {
-    into.push_back({role, text_of(message, "content")});
+    messages.push_back({role, text_of(message, "content")});
     return;
   }
   std::string text, reasoning;
   json::array calls;
   bool has_results = false;
-  message.each("content", [&](const field_reader& part) {
+  message.for_each("content", [&](const field_reader& part) {
     const auto type = part.required_text("type");
     if (type == "text") {
       append_text(text, part.required_text("text"));
@@ -63,7 +63,7 @@ void read_message(const field_reader& message, cogen::chat_messages& into) {
       calls.push_back(call_of(part));
     } else if (type == "tool_result") {
       has_results = true;
-      into.push_back({"tool", text_of(part, "content"), {{"tool_call_id", part.required_text("tool_use_id")}}});
+      messages.push_back({"tool", text_of(part, "content"), {{"tool_call_id", part.required_text("tool_use_id")}}});
     } else if (type != "redacted_thinking") {
       part.refuse("type", "text, thinking, tool_use or tool_result");
     }
@@ -72,14 +72,14 @@ void read_message(const field_reader& message, cogen::chat_messages& into) {
   json::object extra;
   if (!reasoning.empty()) extra["reasoning_content"] = reasoning;
   if (!calls.empty()) extra["tool_calls"] = std::move(calls);
-  into.push_back({role, std::move(text), std::move(extra)});
+  messages.push_back({role, std::move(text), std::move(extra)});
 }
 
 cogen::chat_messages read_conversation(const field_reader& body) {
   static_cast<void>(body.required_array("messages"));
   cogen::chat_messages messages;
   if (auto system = text_of(body, "system"); !system.empty()) messages.push_back({"system", std::move(system)});
-  body.each("messages", [&](const field_reader& message) { read_message(message, messages); });
+  body.for_each("messages", [&](const field_reader& message) { read_message(message, messages); });
   return messages;
 }
 
@@ -90,7 +90,7 @@ bool is_begun_answer(const cogen::chat_messages& messages) {
 
 json::array read_tools(const field_reader& body) {
   json::array tools;
-  body.each("tools", [&](const field_reader& tool) {
+  body.for_each("tools", [&](const field_reader& tool) {
     json::object function{{"name", tool.required_text("name")}};
     if (const auto description = tool.text("description")) function["description"] = *description;
     const auto* schema = tool.object("input_schema");
@@ -111,31 +111,31 @@ cogen::tool_choice choice_of(const field_reader& choice) {
   choice.refuse("type", "auto, any, tool or none");
 }
 
-void read_tool_choice(const field_reader& body, cogen::request& into) {
+void read_tool_choice(const field_reader& body, cogen::request& request) {
   const auto choice = body.fields("tool_choice");
   if (!choice) return;
-  into.tool_choice = choice_of(*choice);
-  into.parallel_tool_calls = !choice->flag("disable_parallel_tool_use").value_or(false);
+  request.tool_choice = choice_of(*choice);
+  request.parallel_tool_calls = !choice->flag("disable_parallel_tool_use").value_or(false);
 }
 
-void read_thinking(const field_reader& body, cogen::request& into) {
-  if (const auto output = body.fields("output_config")) set_effort(output->text("effort"), into);
+void read_thinking(const field_reader& body, cogen::request& request) {
+  if (const auto output = body.fields("output_config")) set_effort(output->text("effort"), request);
   const auto thinking = body.fields("thinking");
   if (!thinking) return;
   const auto type = thinking->required_text("type");
   if (type != "enabled" && type != "disabled" && type != "adaptive")
     thinking->refuse("type", "enabled, disabled or adaptive");
-  into.chat_template_kwargs["enable_thinking"] = type != "disabled";
-  if (const auto budget = thinking->count("budget_tokens")) into.reasoning_budget = *budget;
+  request.chat_template_kwargs["enable_thinking"] = type != "disabled";
+  if (const auto budget = thinking->count("budget_tokens")) request.reasoning_budget = *budget;
 }
 
 }  // namespace
 
-generation read_message_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
+generation read_message_request(const field_reader& body, const sender& client, const route_defaults& otherwise,
                                 const cogen::text::tokenizer* tokens, bool needs_limit) {
   check_unsupported(body, field_set::messages);
   generation wanted;
-  read_generation(body, from, otherwise, tokens, wanted);
+  read_generation(body, client, otherwise, tokens, wanted);
   if (needs_limit && !wanted.request.max_tokens) body.refuse("max_tokens", "an integer of at least 0");
   wanted.n = 1;
   auto messages = read_conversation(body);

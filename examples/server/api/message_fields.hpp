@@ -9,7 +9,7 @@ namespace server::api {
 
 /// A request of Anthropic's Messages API. `tokens` may be null. `needs_limit`: `max_tokens` has to be there. Throws
 /// api::error.
-generation read_message_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
+generation read_message_request(const field_reader& body, const sender& client, const route_defaults& otherwise,
                                 const cogen::text::tokenizer* tokens, bool needs_limit);
 
 }  // namespace server::api

@@ -17,26 +17,26 @@ namespace {
 namespace json = boost::json;
 
 /// Calls that follow each other are one message of the assistant.
-void add_call(const field_reader& item, cogen::chat_messages& to) {
+void add_call(const field_reader& item, cogen::chat_messages& messages) {
   json::object call{{"id", item.required_text("call_id")},
                     {"type", "function"},
                     {"function", {{"name", item.required_text("name")}, {"arguments", read_arguments(item)}}}};
-  if (to.empty() || to.back().role != "assistant" || !to.back().extra.contains("tool_calls"))
-    to.push_back({"assistant", "", {{"tool_calls", json::array()}}});
-  to.back().extra["tool_calls"].as_array().push_back(std::move(call));
+  if (messages.empty() || messages.back().role != "assistant" || !messages.back().extra.contains("tool_calls"))
+    messages.push_back({"assistant", "", {{"tool_calls", json::array()}}});
+  messages.back().extra["tool_calls"].as_array().push_back(std::move(call));
 }
 
-void add_item(const field_reader& item, cogen::chat_messages& to) {
+void add_item(const field_reader& item, cogen::chat_messages& messages) {
   const auto type = item.text("type").value_or("message");
   if (type == "message") {
     auto role = item.required_text("role");
     if (!item.has("content")) item.refuse("content", "a string or an array of parts");
-    to.push_back({role == "developer" ? "system" : std::move(role), read_content(item)});
+    messages.push_back({role == "developer" ? "system" : std::move(role), read_content(item)});
   } else if (type == "function_call") {
-    add_call(item, to);
+    add_call(item, messages);
   } else if (type == "function_call_output") {
     if (!item.has("output")) item.refuse("output", "a string or an array of parts");
-    to.push_back({"tool", read_content(item, "output"), {{"tool_call_id", item.required_text("call_id")}}});
+    messages.push_back({"tool", read_content(item, "output"), {{"tool_call_id", item.required_text("call_id")}}});
   } else if (type != "reasoning") {  // which templates leave out of earlier turns
     item.refuse("type", "message, function_call, function_call_output or reasoning");
   }
@@ -51,18 +51,18 @@ cogen::chat_messages read_input(const field_reader& body) {
   if (const auto* text = input->if_string())
     messages.push_back({"user", std::string(*text)});
   else
-    body.each("input", [&](const field_reader& item) { add_item(item, messages); });
+    body.for_each("input", [&](const field_reader& item) { add_item(item, messages); });
   return messages;
 }
 
 }  // namespace
 
-generation read_response_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
+generation read_response_request(const field_reader& body, const sender& client, const route_defaults& otherwise,
                                  const cogen::text::tokenizer* tokens) {
   if (body.has("previous_response_id")) body.refuse("previous_response_id", "missing: responses are not stored");
   check_unsupported(body, field_set::responses);
   generation wanted;
-  read_generation(body, from, otherwise, tokens, wanted);
+  read_generation(body, client, otherwise, tokens, wanted);
   wanted.n = 1;
   wanted.request.prompt = read_input(body);
   wanted.request.tools = read_tools(body);

@@ -9,7 +9,7 @@ namespace server::api {
 
 /// A request of OpenAI's Responses API. Nothing is stored: a request carries the whole conversation. `tokens` may be
 /// null. Throws api::error.
-generation read_response_request(const field_reader& body, const sender& from, const route_defaults& otherwise,
+generation read_response_request(const field_reader& body, const sender& client, const route_defaults& otherwise,
                                  const cogen::text::tokenizer* tokens);
 
 }  // namespace server::api

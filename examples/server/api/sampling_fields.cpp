@@ -42,17 +42,17 @@ double bias_of(const field_reader& body, const json::value& value) {
 
 /// Pairs of a token or a text and a bias, as llama.cpp takes them.
 void read_bias_pairs(const field_reader& body, const json::array& pairs, const cogen::text::tokenizer* tokens,
-                     std::map<cogen::token, double>& into) {
+                     std::map<cogen::token, double>& biases) {
   for (const auto& pair : pairs) {
     const auto* both = pair.if_array();
     if (!both || both->size() != 2)
       body.refuse("logit_bias", "an object of token ids, or an array of pairs of a token and a bias");
     const auto bias = bias_of(body, (*both)[1]);
     if (const auto* id = (*both)[0].if_int64(); id && *id >= 0 && *id <= std::numeric_limits<cogen::token>::max())
-      into[static_cast<cogen::token>(*id)] = bias;
+      biases[static_cast<cogen::token>(*id)] = bias;
     else if (const auto* text = (*both)[0].if_string(); text && tokens)
       for (const auto each : encoded("logit_bias", [&] { return tokens->encode(std::string_view(*text)); }))
-        into[each] = bias;
+        biases[each] = bias;
     else
       body.refuse("logit_bias", "an array whose pairs begin with a token id or a text");
   }
@@ -75,30 +75,31 @@ std::map<cogen::token, double> logit_bias(const field_reader& body, const cogen:
 
 cogen::sampling_params sampling(const field_reader& body, const route_defaults& otherwise,
                                 const cogen::text::tokenizer* tokens) {
-  cogen::sampling_params how;
-  how.temperature = body.number("temperature").value_or(otherwise.temperature);
-  how.top_k = std::max<std::int64_t>(0, body.integer("top_k").value_or(otherwise.top_k));  // others write -1 for all
-  how.top_p = body.number("top_p").value_or(otherwise.top_p);
-  how.min_p = body.number("min_p").value_or(otherwise.min_p);
-  how.repetition_penalty =
+  cogen::sampling_params params;
+  params.temperature = body.number("temperature").value_or(otherwise.temperature);
+  params.top_k = std::max<std::int64_t>(0, body.integer("top_k").value_or(otherwise.top_k));  // others write -1 for all
+  params.top_p = body.number("top_p").value_or(otherwise.top_p);
+  params.min_p = body.number("min_p").value_or(otherwise.min_p);
+  params.repetition_penalty =
       any_number(body, {"repetition_penalty", "repeat_penalty"}).value_or(otherwise.repetition_penalty);
-  how.presence_penalty = body.number("presence_penalty").value_or(0);
-  how.frequency_penalty = body.number("frequency_penalty").value_or(0);
-  how.min_tokens = body.integer("min_tokens", 0).value_or(0);
-  how.logit_bias = logit_bias(body, tokens);
+  params.presence_penalty = body.number("presence_penalty").value_or(0);
+  params.frequency_penalty = body.number("frequency_penalty").value_or(0);
+  params.min_tokens = body.integer("min_tokens", 0).value_or(0);
+  params.logit_bias = logit_bias(body, tokens);
   const auto* seed = body.find("seed");
   if (seed && seed->is_uint64())
-    how.seed = seed->get_uint64();
+    params.seed = seed->get_uint64();
   else if (const auto given = body.integer("seed"); given && *given != -1)
-    how.seed = static_cast<std::uint64_t>(*given);
-  return how;
+    params.seed = static_cast<std::uint64_t>(*given);
+  return params;
 }
 
 /// llama.cpp's penalties are of so many last tokens, -1 for all, which is what they are of here.
-void limit_penalties(const field_reader& body, cogen::sampling_params& how) {
+void limit_penalties(const field_reader& body, cogen::sampling_params& params) {
   const auto last = body.integer("repeat_last_n", -1, std::numeric_limits<int>::max()).value_or(-1);
-  if (last == 0) how.repetition_penalty = 1, how.presence_penalty = how.frequency_penalty = 0;
-  const bool penalizes = how.repetition_penalty != 1 || how.presence_penalty != 0 || how.frequency_penalty != 0;
+  if (last == 0) params.repetition_penalty = 1, params.presence_penalty = params.frequency_penalty = 0;
+  const bool penalizes =
+      params.repetition_penalty != 1 || params.presence_penalty != 0 || params.frequency_penalty != 0;
   if (last > 0 && penalizes) body.refuse("repeat_last_n", "-1 or 0 with a penalty, which is of all tokens or none");
 }
 
@@ -150,17 +151,17 @@ std::optional<int> max_tokens(const field_reader& body, const route_defaults& ot
   return otherwise.max_tokens;
 }
 
-void read_whose(const field_reader& body, const sender& from, cogen::request& into) {
-  into.tenant = from.tenant;
-  into.priority =
+void read_whose(const field_reader& body, const sender& client, cogen::request& request) {
+  request.tenant = client.tenant;
+  request.priority =
       static_cast<int>(body.integer("priority", std::numeric_limits<int>::min(), std::numeric_limits<int>::max())
-                           .value_or(from.priority));
-  into.start_within = from.start_within;
-  into.finish_within = from.finish_within;
+                           .value_or(client.priority));
+  request.start_within = client.start_within;
+  request.finish_within = client.finish_within;
   if (const auto limit = body.count("t_max_predict_ms", -1); limit.value_or(0) > 0)
-    into.finish_within = std::chrono::milliseconds(*limit);
-  into.prefix_caching = body.flag("cache_prompt").value_or(true);
-  if (const auto salt = body.text("cache_salt")) into.cache_salt = fmt::format("{}:{}", from.tenant, *salt);
+    request.finish_within = std::chrono::milliseconds(*limit);
+  request.prefix_caching = body.flag("cache_prompt").value_or(true);
+  if (const auto salt = body.text("cache_salt")) request.cache_salt = fmt::format("{}:{}", client.tenant, *salt);
 }
 
 }  // namespace
@@ -175,10 +176,10 @@ route_defaults route_defaults::with(const cogen::load::generation_defaults& mode
           .least_max_tokens = least_max_tokens};
 }
 
-void read_generation(const field_reader& body, const sender& from, const route_defaults& otherwise,
-                     const cogen::text::tokenizer* tokens, generation& into) {
+void read_generation(const field_reader& body, const sender& client, const route_defaults& otherwise,
+                     const cogen::text::tokenizer* tokens, generation& wanted) {
   check_unsupported(body, field_set::generation);
-  auto& request = into.request;
+  auto& request = wanted.request;
   request.sampling = sampling(body, otherwise, tokens);
   limit_penalties(body, request.sampling);
   request.max_tokens = max_tokens(body, otherwise);
@@ -191,16 +192,16 @@ void read_generation(const field_reader& body, const sender& from, const route_d
   for (const auto* name :
        {"reasoning_budget", "reasoning_budget_tokens", "thinking_budget_tokens", "thinking_token_budget"})
     if (const auto budget = body.count(name, -1); budget && *budget >= 0) request.reasoning_budget = *budget;
-  read_whose(body, from, request);
-  into.max_draft_tokens = body.count("speculative.n_max");
-  into.n = static_cast<int>(body.integer(body.has("n") ? "n" : "n_cmpl", 1, 128).value_or(1));
-  into.stream = body.flag("stream").value_or(false);
-  if (const auto how = body.fields("stream_options")) {
-    into.extras.usage = how->flag("include_usage").value_or(false);
-    into.extras.usage_in_each = how->flag("continuous_usage_stats").value_or(false) && into.extras.usage;
+  read_whose(body, client, request);
+  wanted.max_draft_tokens = body.count("speculative.n_max");
+  wanted.n = static_cast<int>(body.integer(body.has("n") ? "n" : "n_cmpl", 1, 128).value_or(1));
+  wanted.stream = body.flag("stream").value_or(false);
+  if (const auto stream_options = body.fields("stream_options")) {
+    wanted.extras.usage = stream_options->flag("include_usage").value_or(false);
+    wanted.extras.usage_in_each = stream_options->flag("continuous_usage_stats").value_or(false) && wanted.extras.usage;
   }
-  into.extras.timings = body.flag("timings_per_token").value_or(false);
-  into.extras.progress = body.flag("return_progress").value_or(false) && into.stream;
+  wanted.extras.timings = body.flag("timings_per_token").value_or(false);
+  wanted.extras.progress = body.flag("return_progress").value_or(false) && wanted.stream;
 }
 
 }  // namespace server::api

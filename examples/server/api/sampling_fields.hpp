@@ -27,7 +27,7 @@ struct route_defaults {
 
 /// Reads the fields that all routes of generation have, in OpenAI's names, and those of vLLM and llama.cpp for what
 /// OpenAI lacks: how tokens are chosen, where the text ends, whose request it is. `tokens` may be null.
-void read_generation(const field_reader& body, const sender& from, const route_defaults& otherwise,
-                     const cogen::text::tokenizer* tokens, generation& into);
+void read_generation(const field_reader& body, const sender& client, const route_defaults& otherwise,
+                     const cogen::text::tokenizer* tokens, generation& wanted);
 
 }  // namespace server::api

@@ -20,7 +20,7 @@ std::string text_logprobs::spelling(cogen::token id) const {
   return result;
 }
 
-json::object text_logprobs::of(std::span<const cogen::sampled_token> tokens, bool first_is_prompt) {
+json::object text_logprobs::describe(std::span<const cogen::sampled_token> tokens, bool first_is_prompt) {
   json::array texts, logprobs, tops, offsets;
   for (const auto& each : tokens) {
     const bool has_none = first_is_prompt && texts.empty();

@@ -18,7 +18,7 @@ class text_logprobs {
   explicit text_logprobs(const cogen::text::tokenizer& vocabulary) : vocabulary_(&vocabulary) {}
 
   /// `first_is_prompt`: nothing comes before the first of these.
-  boost::json::object of(std::span<const cogen::sampled_token> tokens, bool first_is_prompt);
+  boost::json::object describe(std::span<const cogen::sampled_token> tokens, bool first_is_prompt);
 
  private:
   std::string spelling(cogen::token id) const;

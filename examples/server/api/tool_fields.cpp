@@ -60,46 +60,46 @@ bool names(const std::set<std::string, std::less<>>& allowed, const json::value&
   return name && name->is_string() && allowed.contains(std::string_view(name->get_string()));
 }
 
-void allow_tools(const field_reader& choice, cogen::request& into) {
+void allow_tools(const field_reader& choice, cogen::request& request) {
   const auto mode = kind_of(choice.text("mode").value_or("auto"));
   if (!mode || mode == kind::none) choice.refuse("mode", "auto or required");
   std::set<std::string, std::less<>> allowed;
   static_cast<void>(choice.required_array("tools"));
-  choice.each("tools", [&](const field_reader& tool) { allowed.insert(name_of(tool)); });
+  choice.for_each("tools", [&](const field_reader& tool) { allowed.insert(name_of(tool)); });
   json::array tools;
-  for (auto& each : into.tools)
+  for (auto& each : request.tools)
     if (names(allowed, each)) tools.push_back(std::move(each));
   if (tools.size() < allowed.size()) choice.refuse("tools", "an array of functions that the request has");
-  into.tools = std::move(tools);
-  into.tool_choice = {*mode, {}};
+  request.tools = std::move(tools);
+  request.tool_choice = {*mode, {}};
 }
 
 }  // namespace
 
 json::array read_tools(const field_reader& body) {
   json::array tools;
-  body.each("tools", [&](const field_reader& tool) { tools.push_back(tool_of(tool)); });
+  body.for_each("tools", [&](const field_reader& tool) { tools.push_back(tool_of(tool)); });
   return tools;
 }
 
-void read_tool_choice(const field_reader& body, cogen::request& into) {
-  into.parallel_tool_calls = body.flag("parallel_tool_calls").value_or(true);
+void read_tool_choice(const field_reader& body, cogen::request& request) {
+  request.parallel_tool_calls = body.flag("parallel_tool_calls").value_or(true);
   const auto* value = body.find("tool_choice");
   if (!value) return;
   if (const auto* text = value->if_string()) {
     const auto type = kind_of(*text);
     if (!type) body.refuse("tool_choice", any_choice);
-    into.tool_choice = {*type, {}};
+    request.tool_choice = {*type, {}};
     return;
   }
   if (!value->is_object()) body.refuse("tool_choice", any_choice);
   const auto choice = *body.fields("tool_choice");
   const auto type = choice.text("type").value_or("function");
-  if (type == "allowed_tools") return allow_tools(choice.fields("allowed_tools").value_or(choice), into);
+  if (type == "allowed_tools") return allow_tools(choice.fields("allowed_tools").value_or(choice), request);
   if (const auto simple = kind_of(type))
-    into.tool_choice = {*simple, {}};
+    request.tool_choice = {*simple, {}};
   else if (type == "function" && (choice.has("function") || choice.has("name")))
-    into.tool_choice = {kind::function, name_of(choice)};
+    request.tool_choice = {kind::function, name_of(choice)};
   else
     body.refuse("tool_choice", any_choice);
 }

@@ -88,16 +88,16 @@ std::span<const unsupported_field> fields_of(field_set which) {
 }
 
 /// Numbers are equal whatever their type.
-bool is_same(const json::value& one, const json::value& other) {
-  if (one.is_number() && other.is_number()) return one.to_number<double>() == other.to_number<double>();
-  return one == other;
+bool is_same(const json::value& value, const json::value& other) {
+  if (value.is_number() && other.is_number()) return value.to_number<double>() == other.to_number<double>();
+  return value == other;
 }
 
 void check(const field_reader& body, const unsupported_field& field) {
   const auto* value = body.find(field.name);
   if (!value) return;
   const auto idle = json::parse({field.idle.data(), field.idle.size()}).as_array();
-  if (std::ranges::any_of(idle, [&](const json::value& each) { return is_same(*value, each); })) return;
+  if (std::ranges::any_of(idle, [&](const json::value& entry) { return is_same(*value, entry); })) return;
   const auto values = field.idle.substr(1, field.idle.size() - 2);
   body.refuse(field.name, values.empty() ? "missing; it is not supported"
                                          : fmt::format("missing or one of {}; others are not supported", values));
@@ -105,7 +105,7 @@ void check(const field_reader& body, const unsupported_field& field) {
 
 /// Tools that Anthropic's servers run, or whose schemas they know.
 void check_tool_types(const field_reader& body) {
-  body.each("tools", [](const field_reader& tool) {
+  body.for_each("tools", [](const field_reader& tool) {
     if (tool.text("type").value_or("custom") != "custom")
       tool.refuse("type", "custom; the server has no tools of its own");
   });

@@ -25,14 +25,14 @@ class client_socket : public boost::asio::ip::tcp::socket {
   /// Without waiting first: after a read that did not fill its buffer, Asio waits for an event, and the end of the
   /// stream that came together with the bytes makes none.
   template <typename Buffers, typename Token>
-  auto async_read_some(const Buffers& into, Token&& token) {
+  auto async_read_some(const Buffers& target, Token&& token) {
     const auto read = [this](auto handler, const Buffers& buffers) {
       boost::system::error_code error;
       const auto bytes = read_some(buffers, error);
       if (error == boost::asio::error::would_block) return socket::async_read_some(buffers, std::move(handler));
       boost::asio::post(get_executor(), boost::asio::append(std::move(handler), error, bytes));
     };
-    return boost::asio::async_initiate<Token, void(boost::system::error_code, std::size_t)>(read, token, into);
+    return boost::asio::async_initiate<Token, void(boost::system::error_code, std::size_t)>(read, token, target);
   }
 };
 

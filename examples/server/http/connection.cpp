@@ -132,11 +132,11 @@ void connection::add_part(std::string& whole) {
   whole += part;
 }
 
-net::awaitable<std::size_t> connection::read_body(net::mutable_buffer into) {
+net::awaitable<std::size_t> connection::read_body(net::mutable_buffer buffer) {
   co_await invite_body();
   while (part_.empty() && !body_has_ended()) body_is_broken_ = !co_await read_part(clock::now() + limits_.receive);
-  const auto count = std::min(into.size(), part_.size());
-  std::copy_n(part_.begin(), count, static_cast<char*>(into.data()));
+  const auto count = std::min(buffer.size(), part_.size());
+  std::copy_n(part_.begin(), count, static_cast<char*>(buffer.data()));
   part_.erase(0, count);
   if (body_has_ended()) body_ended_.cancel();
   co_return count;

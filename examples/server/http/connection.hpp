@@ -61,7 +61,7 @@ class connection final : public exchange, public std::enable_shared_from_this<co
   const std::string& owner() const override { return owner_; }
   void set_owner(std::string name) override { owner_ = std::move(name); }
   net::awaitable<std::string> read_whole_body() override;
-  net::awaitable<std::size_t> read_body(net::mutable_buffer into) override;
+  net::awaitable<std::size_t> read_body(net::mutable_buffer buffer) override;
   net::awaitable<void> respond(response answer) override;
   net::awaitable<void> begin(response head) override;
   net::awaitable<void> write(std::string_view bytes) override;

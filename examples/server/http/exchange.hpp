@@ -29,7 +29,7 @@ class exchange {
   virtual net::awaitable<std::string> read_whole_body() = 0;
   /// Takes at least one byte of a body of any length, and returns how many; 0: there are no more, because it has ended,
   /// or its client has gone, or it is malformed.
-  virtual net::awaitable<std::size_t> read_body(net::mutable_buffer into) = 0;
+  virtual net::awaitable<std::size_t> read_body(net::mutable_buffer buffer) = 0;
   virtual net::awaitable<void> respond(response answer) = 0;         ///< answers at once and whole, or with 503
   virtual net::awaitable<void> begin(response head) = 0;             ///< begins an answer that comes in parts
   virtual net::awaitable<void> write(std::string_view bytes) = 0;    ///< a part of it

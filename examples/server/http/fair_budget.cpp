@@ -13,7 +13,8 @@ namespace server::http {
 /// A share that waits for more, for as long as this lives.
 class fair_budget::waiter {
  public:
-  waiter(budget_share& to, std::uint64_t more, net::steady_timer& woken) : share(to), amount(more), wake(woken) {
+  waiter(budget_share& holder, std::uint64_t more, net::steady_timer& woken)
+      : share(holder), amount(more), wake(woken) {
     share.budget_->accounts_[share.client_].waiting.push_back(this);
   }
   waiter(const waiter&) = delete;
@@ -28,9 +29,9 @@ class fair_budget::waiter {
   bool has_it = false;
 };
 
-bool fair_budget::fits(const account& of, std::uint64_t amount) const noexcept {
+bool fair_budget::fits(const account& owner, std::uint64_t amount) const noexcept {
   const auto free = limit_ - taken_;
-  return amount <= free && of.taken <= free - amount;
+  return amount <= free && owner.taken <= free - amount;
 }
 
 bool fair_budget::take(const std::string& client, std::uint64_t amount) {
@@ -53,15 +54,15 @@ void fair_budget::give_back(const std::string& client, std::uint64_t amount) noe
   serve_waiting();
 }
 
-void fair_budget::leave(const std::string& client, const waiter& one) noexcept {
+void fair_budget::leave(const std::string& client, const waiter& entry) noexcept {
   const auto own = accounts_.find(client);
-  std::erase(own->second.waiting, &one);
+  std::erase(own->second.waiting, &entry);
   forget_if_empty(own);
   serve_waiting();
 }
 
-void fair_budget::forget_if_empty(account_map::iterator one) noexcept {
-  if (one->second.taken == 0 && one->second.waiting.empty()) accounts_.erase(one);
+void fair_budget::forget_if_empty(account_map::iterator entry) noexcept {
+  if (entry->second.taken == 0 && entry->second.waiting.empty()) accounts_.erase(entry);
 }
 
 void fair_budget::serve_waiting() noexcept {
@@ -79,8 +80,8 @@ void fair_budget::serve_waiting() noexcept {
 }
 
 fair_budget::account_map::iterator fair_budget::next_in_turn() noexcept {
-  const auto may = [this](const auto& each) {
-    return !each.second.waiting.empty() && fits(each.second, each.second.waiting.front()->amount);
+  const auto may = [this](const auto& entry) {
+    return !entry.second.waiting.empty() && fits(entry.second, entry.second.waiting.front()->amount);
   };
   const auto behind = std::find_if(accounts_.upper_bound(last_), accounts_.end(), may);
   return behind != accounts_.end() ? behind : std::find_if(accounts_.begin(), accounts_.end(), may);
@@ -105,12 +106,12 @@ bool budget_share::take(std::uint64_t more) {
 net::awaitable<bool> budget_share::async_take(std::uint64_t more, time_point deadline) {
   if (take(more)) co_return true;
   net::steady_timer wake(co_await net::this_coro::executor, deadline);
-  const fair_budget::waiter one(*this, more, wake);
+  const fair_budget::waiter place(*this, more, wake);
   boost::system::error_code woken;
   co_await wake.async_wait(net::redirect_error(net::use_awaitable, woken));
   if ((co_await net::this_coro::cancellation_state).cancelled() != net::cancellation_type::none)
     throw boost::system::system_error(net::error::operation_aborted);
-  co_return one.has_it;
+  co_return place.has_it;
 }
 
 void budget_share::keep(std::uint64_t most) noexcept {

@@ -32,11 +32,11 @@ class fair_budget {
   };
   using account_map = std::map<std::string, account>;
 
-  bool fits(const account& of, std::uint64_t amount) const noexcept;
+  bool fits(const account& owner, std::uint64_t amount) const noexcept;
   bool take(const std::string& client, std::uint64_t amount);
   void give_back(const std::string& client, std::uint64_t amount) noexcept;
-  void leave(const std::string& client, const waiter& one) noexcept;
-  void forget_if_empty(account_map::iterator one) noexcept;
+  void leave(const std::string& client, const waiter& entry) noexcept;
+  void forget_if_empty(account_map::iterator entry) noexcept;
   void serve_waiting() noexcept;
   account_map::iterator next_in_turn() noexcept;
 

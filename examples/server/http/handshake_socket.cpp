@@ -13,12 +13,12 @@ void handshake_socket::close() noexcept {
   turn_.cancel();
 }
 
-net::awaitable<handshake_socket::result> handshake_socket::read_in_turn(net::mutable_buffer into) {
+net::awaitable<handshake_socket::result> handshake_socket::read_in_turn(net::mutable_buffer buffer) {
   result done;
   try {
     do {
       co_await turn_.async_wait();
-      done.bytes = read_some(net::buffer(into), done.error);
+      done.bytes = read_some(net::buffer(buffer), done.error);
     } while (done.error == net::error::would_block);
   } catch (const boost::system::system_error& failed) {
     done.error = failed.code();

@@ -25,7 +25,7 @@ class handshake_socket : public client_socket {
   void close() noexcept;
 
   template <typename Buffers, typename Token>
-  auto async_read_some(const Buffers& into, Token&& token) {
+  auto async_read_some(const Buffers& target, Token&& token) {
     const auto read = [this](auto handler, const Buffers& buffers) {
       if (!in_handshake_ || boost::asio::buffer_size(buffers) == 0)
         return client_socket::async_read_some(buffers, std::move(handler));
@@ -35,13 +35,13 @@ class handshake_socket : public client_socket {
                               std::move(handler)(done.error, done.bytes);
                             });
     };
-    return boost::asio::async_initiate<Token, void(boost::system::error_code, std::size_t)>(read, token, into);
+    return boost::asio::async_initiate<Token, void(boost::system::error_code, std::size_t)>(read, token, target);
   }
 
   template <typename Buffers, typename Token>
-  auto async_write_some(const Buffers& from, Token&& token) {
+  auto async_write_some(const Buffers& source, Token&& token) {
     turn_.note_answer();
-    return client_socket::async_write_some(from, std::forward<Token>(token));
+    return client_socket::async_write_some(source, std::forward<Token>(token));
   }
 
  private:
@@ -50,7 +50,7 @@ class handshake_socket : public client_socket {
     std::size_t bytes = 0;
   };
 
-  net::awaitable<result> read_in_turn(net::mutable_buffer into);
+  net::awaitable<result> read_in_turn(net::mutable_buffer buffer);
 
   handshake_turn turn_;
   bool in_handshake_ = true;

@@ -17,12 +17,12 @@ class handshake_turn::waiter {
  public:
   explicit waiter(handshake_turn& turn) : turn_(turn) {
     turn_.has_come_ = false;
-    turn_.all_->add(turn_);
+    turn_.turns_->add(turn_);
   }
   waiter(const waiter&) = delete;
   waiter& operator=(const waiter&) = delete;
   ~waiter() {
-    if (!turn_.has_come_) turn_.all_->remove(turn_);
+    if (!turn_.has_come_) turn_.turns_->remove(turn_);
   }
 
  private:
@@ -63,10 +63,11 @@ handshake_turn& handshake_turns::take_next() {
   return turn;
 }
 
-handshake_turn::handshake_turn(std::shared_ptr<handshake_turns> all, net::ip::tcp::socket& socket, std::string network)
-    : all_(std::move(all)),
+handshake_turn::handshake_turn(std::shared_ptr<handshake_turns> turns, net::ip::tcp::socket& socket,
+                               std::string network)
+    : turns_(std::move(turns)),
       socket_(socket),
-      place_(std::move(network), all_->count_++),
+      place_(std::move(network), turns_->count_++),
       wake_(socket.get_executor(), net::steady_timer::time_point::max()) {}
 
 net::awaitable<void> handshake_turn::async_wait() {

@@ -44,7 +44,7 @@ class handshake_turns : public std::enable_shared_from_this<handshake_turns> {
 class handshake_turn {
  public:
   /// `socket` must outlive it.
-  handshake_turn(std::shared_ptr<handshake_turns> all, net::ip::tcp::socket& socket, std::string network);
+  handshake_turn(std::shared_ptr<handshake_turns> turns, net::ip::tcp::socket& socket, std::string network);
   handshake_turn(const handshake_turn&) = delete;
   handshake_turn& operator=(const handshake_turn&) = delete;
 
@@ -61,7 +61,7 @@ class handshake_turn {
 
   bool is_over() const noexcept;
 
-  const std::shared_ptr<handshake_turns> all_;
+  const std::shared_ptr<handshake_turns> turns_;
   net::ip::tcp::socket& socket_;
   const handshake_turns::place place_;
   net::steady_timer wake_;

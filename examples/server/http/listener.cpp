@@ -57,10 +57,10 @@ listener::listener(net::io_context& context, const std::string& host, unsigned s
       served_(std::move(served)),
       refused_(refusing(served_, limits)) {
   try {
-    const tcp::endpoint at = *tcp::resolver(context).resolve(host, std::to_string(port), tcp::resolver::passive);
-    acceptor_.open(at.protocol());
+    const tcp::endpoint address = *tcp::resolver(context).resolve(host, std::to_string(port), tcp::resolver::passive);
+    acceptor_.open(address.protocol());
     acceptor_.set_option(tcp::acceptor::reuse_address(true));
-    acceptor_.bind(at);
+    acceptor_.bind(address);
     acceptor_.listen();
     acceptor_.non_blocking(true);
   } catch (const boost::system::system_error& e) {
@@ -116,28 +116,28 @@ void listener::refuse(tcp::socket socket, std::string network) {
 }
 
 void listener::serve(tcp::socket socket, const service& shared, std::string network, std::function<void()> ended) {
-  auto one = std::make_shared<connection>(wrap_(std::move(socket), network), acceptor_.get_executor(), shared,
-                                          std::move(network));
-  open_.insert(one);
-  if (finishing_ || &shared == &refused_) one->finish();
-  net::co_spawn(acceptor_.get_executor(), one->run(), [this, one, ended = std::move(ended)](std::exception_ptr) {
-    open_.erase(one);
+  auto client = std::make_shared<connection>(wrap_(std::move(socket), network), acceptor_.get_executor(), shared,
+                                             std::move(network));
+  open_.insert(client);
+  if (finishing_ || &shared == &refused_) client->finish();
+  net::co_spawn(acceptor_.get_executor(), client->run(), [this, client, ended = std::move(ended)](std::exception_ptr) {
+    open_.erase(client);
     ended();
   });
 }
 
 void listener::finish() {
   finishing_ = true;
-  for (const auto& one : open_) one->finish();
+  for (const auto& client : open_) client->finish();
 }
 
 bool listener::is_finished() const {
-  return std::ranges::none_of(open_, [](const auto& one) { return one->is_awaited(); });
+  return std::ranges::none_of(open_, [](const auto& client) { return client->is_awaited(); });
 }
 
 void listener::close() {
   acceptor_.close();
-  for (const auto& one : std::vector(open_.begin(), open_.end())) one->close();
+  for (const auto& client : std::vector(open_.begin(), open_.end())) client->close();
 }
 
 unsigned short listener::port() const { return acceptor_.local_endpoint().port(); }

@@ -25,7 +25,7 @@ struct request {
   /// The first header of this name, which is in lower case.
   std::optional<std::string_view> header(std::string_view name) const {
     const auto found =
-        std::find_if(headers.begin(), headers.end(), [&](const auto& each) { return each.first == name; });
+        std::find_if(headers.begin(), headers.end(), [&](const auto& field) { return field.first == name; });
     if (found == headers.end()) return std::nullopt;
     return found->second;
   }

@@ -41,19 +41,19 @@ parse_error malformed_host(std::string_view value) {
 }
 
 /// Takes the scheme and the authority from an absolute target (RFC 9112, 3.2.2).
-std::optional<parse_error> take_authority(std::string_view& target, request& into) {
+std::optional<parse_error> take_authority(std::string_view& target, request& result) {
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!iequals(target.substr(0, scheme.size()), scheme)) continue;
     target.remove_prefix(scheme.size());
     const auto end = std::min(target.find_first_of("/?"), target.size());
-    into.authority = target.substr(0, end);
+    result.authority = target.substr(0, end);
     target.remove_prefix(end);
-    if (!is_authority(into.authority)) return malformed_host(into.authority);
+    if (!is_authority(result.authority)) return malformed_host(result.authority);
   }
   return std::nullopt;
 }
 
-std::optional<parse_error> read_query(std::string_view text, request& into) {
+std::optional<parse_error> read_query(std::string_view text, request& result) {
   while (!text.empty()) {
     const auto end = text.find('&');
     const auto field = text.substr(0, end);
@@ -61,7 +61,7 @@ std::optional<parse_error> read_query(std::string_view text, request& into) {
     auto name = percent_decoded(field.substr(0, equals), true);
     auto value = percent_decoded(equals == std::string_view::npos ? "" : field.substr(equals + 1), true);
     if (!name || !value) return parse_error{400, "the query of the request is malformed"};
-    into.query.emplace(std::move(*name), std::move(*value));
+    result.query.emplace(std::move(*name), std::move(*value));
     text = end == std::string_view::npos ? "" : text.substr(end + 1);
   }
   return std::nullopt;
@@ -74,22 +74,22 @@ std::size_t count_of(const request& head, std::string_view name) {
 
 }  // namespace
 
-std::optional<parse_error> read_target(std::string_view target, request& into) {
-  if (auto error = take_authority(target, into)) return error;
+std::optional<parse_error> read_target(std::string_view target, request& result) {
+  if (auto error = take_authority(target, result)) return error;
   const auto question = std::min(target.find('?'), target.size());
   auto path = percent_decoded(target.substr(0, question), false);
-  if (path && path->empty() && !into.authority.empty()) path = "/";
+  if (path && path->empty() && !result.authority.empty()) path = "/";
   if (!path || !path->starts_with('/')) return parse_error{400, "the target of the request is malformed"};
-  into.path = std::move(*path);
-  return question == target.size() ? std::nullopt : read_query(target.substr(question + 1), into);
+  result.path = std::move(*path);
+  return question == target.size() ? std::nullopt : read_query(target.substr(question + 1), result);
 }
 
-std::optional<parse_error> read_host(request& into) {
-  const auto host = into.header("host");
-  if (!host && !into.chunked_answer) return std::nullopt;
+std::optional<parse_error> read_host(request& result) {
+  const auto host = result.header("host");
+  if (!host && !result.chunked_answer) return std::nullopt;
   if (!host) return parse_error{400, "Host is missing; a request of HTTP/1.1 must have it"};
   if (!is_authority(*host)) return malformed_host(*host);
-  if (into.authority.empty()) into.authority = *host;
+  if (result.authority.empty()) result.authority = *host;
   return std::nullopt;
 }
 
@@ -123,17 +123,17 @@ std::string_view host_of(std::string_view authority) {
 
 std::optional<std::string> percent_decoded(std::string_view text, bool plus_is_space) {
   std::string result;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '%') {
-      result += plus_is_space && text[at] == '+' ? ' ' : text[at];
+  for (std::size_t index = 0; index < text.size(); ++index) {
+    if (text[index] != '%') {
+      result += plus_is_space && text[index] == '+' ? ' ' : text[index];
       continue;
     }
-    const auto digits = text.substr(at + 1, 2);
+    const auto digits = text.substr(index + 1, 2);
     unsigned value = 0;
     const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
     if (digits.size() < 2 || read.ptr != digits.data() + 2) return std::nullopt;
     result += static_cast<char>(value);
-    at += 2;
+    index += 2;
   }
   return result;
 }

@@ -15,10 +15,10 @@ struct parse_error {
 };
 
 /// Reads a request's target, of which an absolute one has the authority, too.
-std::optional<parse_error> read_target(std::string_view target, request& into);
+std::optional<parse_error> read_target(std::string_view target, request& result);
 
 /// Reads the authority from Host unless the target had one. HTTP/1.1 must have Host (RFC 9112, 3.2).
-std::optional<parse_error> read_host(request& into);
+std::optional<parse_error> read_host(request& result);
 
 /// Refuses headers that leave room for doubt about where the body ends (RFC 9112, 6), and encoded bodies.
 std::optional<parse_error> framing_error(const request& head);

@@ -23,20 +23,20 @@ struct growing_body {
   class reader {
    public:
     template <bool is_request, class Fields>
-    reader(beast::http::header<is_request, Fields>&, std::string& into) : into_(into) {}
+    reader(beast::http::header<is_request, Fields>&, std::string& body) : body_(body) {}
     void init(const boost::optional<std::uint64_t>&, boost::system::error_code& error) { error = {}; }
     template <class Buffers>
     std::size_t put(const Buffers& buffers, boost::system::error_code& error) {
       error = {};
-      const auto before = into_.size();
+      const auto previous_size = body_.size();
       for (const auto& each : beast::buffers_range_ref(buffers))
-        into_.append(static_cast<const char*>(each.data()), each.size());
-      return into_.size() - before;
+        body_.append(static_cast<const char*>(each.data()), each.size());
+      return body_.size() - previous_size;
     }
     void finish(boost::system::error_code& error) { error = {}; }
 
    private:
-    std::string& into_;
+    std::string& body_;
   };
 };
 
@@ -99,14 +99,14 @@ struct request_parser::state {
 /// Parses one part: the header, what is between chunks, the trailer, or bytes of the body. Returns how many it took.
 std::size_t request_parser::state::parse(std::string_view bytes) {
   boost::system::error_code failed;
-  const auto before = parser.get().body().size();
+  const auto previous_size = parser.get().body().size();
   std::size_t taken = 0;
   try {
     taken = parser.put(boost::asio::const_buffer(bytes.data(), bytes.size()), failed);
   } catch (const std::length_error&) {
     error = parse_error{431, "a field of a header is longer than 65535 bytes"};
   }
-  const bool is_body = parser.get().body().size() > before;
+  const bool is_body = parser.get().body().size() > previous_size;
   if (!is_body && has_folded_line(bytes.substr(0, taken))) error = parse_error{400, "a line of a header is folded"};
   if (failed && failed != beast::http::error::need_more) error = error_of(failed, max_header);
   if (head && !error && !is_body) check_between(taken == 0 ? bytes.size() : taken);

@@ -15,9 +15,9 @@ tcp_transport::tcp_transport(net::ip::tcp::socket socket) : socket_(std::move(so
 
 net::awaitable<void> tcp_transport::handshake() { co_return; }
 
-net::awaitable<std::size_t> tcp_transport::read_some(net::mutable_buffer into) {
+net::awaitable<std::size_t> tcp_transport::read_some(net::mutable_buffer buffer) {
   boost::system::error_code error;
-  const auto read = co_await socket_.async_read_some(into, net::redirect_error(net::use_awaitable, error));
+  const auto read = co_await socket_.async_read_some(buffer, net::redirect_error(net::use_awaitable, error));
   if (error && error != net::error::eof) throw boost::system::system_error(error);
   co_return read;
 }

@@ -13,7 +13,7 @@ class tcp_transport final : public transport {
   explicit tcp_transport(net::ip::tcp::socket socket);
 
   net::awaitable<void> handshake() override;
-  net::awaitable<std::size_t> read_some(net::mutable_buffer into) override;
+  net::awaitable<std::size_t> read_some(net::mutable_buffer buffer) override;
   net::awaitable<void> wait_closed() override;
   net::awaitable<void> write(net::const_buffer bytes) override;
   net::awaitable<void> shutdown() override;

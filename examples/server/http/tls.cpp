@@ -30,9 +30,9 @@ class tls_transport final : public transport {
     socket_.end_handshake();
   }
 
-  net::awaitable<std::size_t> read_some(net::mutable_buffer into) override {
+  net::awaitable<std::size_t> read_some(net::mutable_buffer buffer) override {
     boost::system::error_code error;
-    const auto read = co_await stream_.async_read_some(into, net::redirect_error(net::use_awaitable, error));
+    const auto read = co_await stream_.async_read_some(buffer, net::redirect_error(net::use_awaitable, error));
     const bool closed = error == net::error::eof || error == ssl::error::stream_truncated;
     if (error && !closed) throw boost::system::system_error(error);
     co_return read;

@@ -13,8 +13,8 @@ constexpr std::string_view medium = "GPU";
 /// Writes the events. As an array, an event is its name and its values; as a map, each value has its name.
 class event_writer {
  public:
-  event_writer(msgpack_writer& out, int block_size, encoding how)
-      : out_(out), block_size_(static_cast<std::uint64_t>(block_size)), as_map_(how == encoding::map) {}
+  event_writer(msgpack_writer& out, int block_size, encoding format)
+      : out_(out), block_size_(static_cast<std::uint64_t>(block_size)), as_map_(format == encoding::map) {}
 
   void operator()(const cogen::kv_blocks_stored& event) {
     begin("BlockStored", 8);
@@ -82,12 +82,12 @@ class event_writer {
 
 }  // namespace
 
-std::string message_of(std::span<const cogen::kv_event> batch, double time, int block_size, encoding how) {
+std::string message_of(std::span<const cogen::kv_event> batch, double time, int block_size, encoding format) {
   msgpack_writer out;
   out.array(3);
   out.number(time);
   out.array(batch.size());
-  for (const auto& event : batch) std::visit(event_writer(out, block_size, how), event);
+  for (const auto& event : batch) std::visit(event_writer(out, block_size, format), event);
   out.number(std::uint64_t{0});  // data_parallel_rank
   return out.take();
 }

@@ -13,6 +13,6 @@ enum class encoding : std::uint8_t { map, array };
 
 /// The payload that vLLM would publish for these events: a KVEventBatch of msgspec, of vllm/distributed/kv_events.py.
 /// `time` is in seconds of Unix time.
-std::string message_of(std::span<const cogen::kv_event> batch, double time, int block_size, encoding how);
+std::string message_of(std::span<const cogen::kv_event> batch, double time, int block_size, encoding format);
 
 }  // namespace server::kv_events

@@ -25,8 +25,8 @@ constexpr auto last_number = ~std::uint64_t{0};  // says that no more follow
 
 number_bytes bytes_of(std::uint64_t number) {
   number_bytes bytes;
-  for (auto each = bytes.rbegin(); each != bytes.rend(); ++each, number >>= 8)
-    *each = static_cast<unsigned char>(number);
+  for (auto byte = bytes.rbegin(); byte != bytes.rend(); ++byte, number >>= 8)
+    *byte = static_cast<unsigned char>(number);
   return bytes;
 }
 
@@ -46,16 +46,16 @@ auto uninterrupted(const Call& call) {
     }
 }
 
-void send_parts(zmq::socket_t& to, std::initializer_list<zmq::const_buffer> parts) {
+void send_parts(zmq::socket_t& socket, std::initializer_list<zmq::const_buffer> parts) {
   for (const auto& part : parts) {
     const bool is_last = &part == parts.end() - 1;
-    uninterrupted([&] { return to.send(part, is_last ? zmq::send_flags::none : zmq::send_flags::sndmore); });
+    uninterrupted([&] { return socket.send(part, is_last ? zmq::send_flags::none : zmq::send_flags::sndmore); });
   }
 }
 
-std::vector<zmq::message_t> receive(zmq::socket_t& from) {
+std::vector<zmq::message_t> receive(zmq::socket_t& socket) {
   std::vector<zmq::message_t> parts;
-  do uninterrupted([&] { return from.recv(parts.emplace_back()); });
+  do uninterrupted([&] { return socket.recv(parts.emplace_back()); });
   while (parts.back().more());
   return parts;
 }
@@ -152,9 +152,9 @@ class zmq_publisher final : public cogen::kv_event_sink, public std::enable_shar
 }  // namespace
 
 std::shared_ptr<cogen::kv_event_sink> publish(net::io_context& context, publisher_options options) {
-  auto made = std::make_shared<zmq_publisher>(context, std::move(options));
-  made->serve();
-  return made;
+  auto publisher = std::make_shared<zmq_publisher>(context, std::move(options));
+  publisher->serve();
+  return publisher;
 }
 
 }  // namespace server::kv_events

@@ -21,7 +21,7 @@ struct figure {
   double (*value)(const snapshot&);
 };
 
-double ratio(double of, double by) { return by > 0 ? of / by : 0; }
+double ratio(double numerator, double denominator) { return denominator > 0 ? numerator / denominator : 0; }
 
 double number(std::uint64_t count) { return static_cast<double>(count); }
 
@@ -131,19 +131,19 @@ class writer {
   writer(std::span<const snapshot> models, metrics_names names) : models_(models), names_(names) {}
 
   std::string text() {
-    for (const auto& one : figures) add(one);
+    for (const auto& each : figures) add(each);
     add_finished();
     if (names_ != metrics_names::llamacpp)
-      for (const auto& one : distributions) add(one);
+      for (const auto& each : distributions) add(each);
     return std::move(text_);
   }
 
  private:
   /// The labels of a model's figure, with one more before them. llama.cpp's server has one model, and no labels.
-  std::string labels(const snapshot& of, const std::string& more = {}) const {
+  std::string labels(const snapshot& model, const std::string& more = {}) const {
     if (names_ == metrics_names::llamacpp && models_.size() == 1) return more.empty() ? "" : "{" + more + "}";
     const auto label = names_ == metrics_names::vllm ? "model_name" : "model";
-    return fmt::format("{{{}{}{}=\"{}\"}}", more, more.empty() ? "" : ",", label, escaped(of.model));
+    return fmt::format("{{{}{}{}=\"{}\"}}", more, more.empty() ? "" : ",", label, escaped(model.model));
   }
 
   void head(std::string_view name, std::string_view kind, std::string_view help) {
@@ -154,13 +154,13 @@ class writer {
     fmt::format_to(std::back_inserter(text_), "{}{} {}\n", name, with, api::number_text(value));
   }
 
-  void add(const figure& one) {
-    const auto name = names_ == metrics_names::cogen  ? one.cogen
-                      : names_ == metrics_names::vllm ? one.vllm
-                                                      : one.llamacpp;
+  void add(const figure& entry) {
+    const auto name = names_ == metrics_names::cogen  ? entry.cogen
+                      : names_ == metrics_names::vllm ? entry.vllm
+                                                      : entry.llamacpp;
     if (name.empty()) return;
-    head(name, one.kind, one.help);
-    for (const auto& model : models_) line(name, labels(model), one.value(model));
+    head(name, entry.kind, entry.help);
+    for (const auto& model : models_) line(name, labels(model), entry.value(model));
   }
 
   void add_finished() {
@@ -179,11 +179,11 @@ class writer {
     return model.counted.finished[reason] + (adds_texts ? model.counted.texts : 0);
   }
 
-  void add(const distribution& one) {
-    const auto name = std::string(names_ == metrics_names::vllm ? one.vllm : one.cogen);
-    head(name, "histogram", one.help);
+  void add(const distribution& entry) {
+    const auto name = std::string(names_ == metrics_names::vllm ? entry.vllm : entry.cogen);
+    head(name, "histogram", entry.help);
     for (const auto& model : models_) {
-      const auto& values = model.counted.*one.values;
+      const auto& values = model.counted.*entry.values;
       std::uint64_t below = 0;
       for (std::size_t i = 0; i < values.counts().size(); ++i) {
         below += values.counts()[i];

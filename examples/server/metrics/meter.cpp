@@ -51,23 +51,23 @@ void meter::on_sequence(const cogen::sequence_event& event) {
   using kind = cogen::sequence_event::kind;
   {
     const std::lock_guard lock(mutex_);
-    if (event.what == kind::scheduled || event.what == kind::resumed)
+    if (event.type == kind::scheduled || event.type == kind::resumed)
       enter(event);
-    else if (event.what == kind::preempted)
+    else if (event.type == kind::preempted)
       leave(event.id);
-    else if (event.what == kind::cancelled || event.what == kind::finished)
+    else if (event.type == kind::cancelled || event.type == kind::finished)
       count_end(event);
   }
   if (trace_) trace_->on_sequence(event);
 }
 
-void meter::on_end(const cogen::diagnostics& why, cogen::clock::time_point at) {
-  if (trace_) trace_->on_end(why, at);
+void meter::on_end(const cogen::diagnostics& why, cogen::clock::time_point time) {
+  if (trace_) trace_->on_end(why, time);
 }
 
 void meter::count_end(const cogen::sequence_event& event) {
   leave(event.id);
-  const bool cancelled = event.what == cogen::sequence_event::kind::cancelled;
+  const bool cancelled = event.type == cogen::sequence_event::kind::cancelled;
   ++counts_.finished[static_cast<std::size_t>(cancelled ? cogen::finish_reason::aborted : event.reason)];
   const auto& times = event.request_metrics;
   const auto held = static_cast<std::uint64_t>(event.usage.prompt_tokens + event.usage.generated_tokens);
@@ -75,14 +75,14 @@ void meter::count_end(const cogen::sequence_event& event) {
   if (times.scheduled) counts_.queued.add(seconds(times.waiting));
   if (cancelled || !times.first_token) return;
   counts_.first_token.add(seconds(*times.first_token - times.opened));
-  counts_.total.add(seconds(event.at - times.opened));
+  counts_.total.add(seconds(event.time - times.opened));
   if (const int gaps = event.usage.generated_tokens - 1; gaps > 0 && times.last_token)
     counts_.inter_token.add(seconds(*times.last_token - *times.first_token) / gaps, static_cast<std::uint64_t>(gaps));
 }
 
 slot_state* meter::place_of(std::uint64_t sequence) {
-  const auto found =
-      std::ranges::find_if(counts_.slots, [&](const slot_state& one) { return one.busy && one.sequence == sequence; });
+  const auto found = std::ranges::find_if(
+      counts_.slots, [&](const slot_state& slot) { return slot.busy && slot.sequence == sequence; });
   return found == counts_.slots.end() ? nullptr : &*found;
 }
 

@@ -54,7 +54,7 @@ class meter final : public cogen::event_sink {
 
   void on_step(const cogen::step_event& step) override;
   void on_sequence(const cogen::sequence_event& event) override;
-  void on_end(const cogen::diagnostics& why, cogen::clock::time_point at) override;
+  void on_end(const cogen::diagnostics& why, cogen::clock::time_point time) override;
 
  private:
   void count_end(const cogen::sequence_event& event);

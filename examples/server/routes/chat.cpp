@@ -23,11 +23,11 @@ class chat_events final : public openai_events {
     for (std::size_t i = 0; i < size(); ++i) choices_.emplace_back(i, logprobs);
   }
 
-  std::vector<event> on(const cogen::stream_event& what) override {
-    auto& choice = choices_[what.index];
-    if (!what.finish) return events_of(chunks_of(choice.on(what.piece, vocabulary_)));
-    count(what.index, what.index == 0);
-    const auto& ended = stream(what.index);
+  std::vector<event> on_event(const cogen::stream_event& update) override {
+    auto& choice = choices_[update.index];
+    if (!update.finish) return events_of(chunks_of(choice.on_piece(update.piece, vocabulary_)));
+    count(update.index, update.index == 0);
+    const auto& ended = stream(update.index);
     auto chunks = chunks_of(choice.on_end(*ended.finish()));
     chunks.back()["timings"] = api::timings_of(ended);
     return events_of(chunks);

@@ -18,7 +18,7 @@ namespace json = boost::json;
 
 /// What a client asks for, read.
 struct completion_request {
-  api::generation each;  ///< of one prompt
+  api::generation generation;  ///< of one prompt
   std::vector<cogen::prompt> prompts;
   int n = 1;
   int best_of = 1;
@@ -29,35 +29,35 @@ completion_request read(const call& client, const api::field_reader& body, const
   completion_request wanted;
   const auto& tokens = model.tokenizer();
   const auto defaults = api::route_defaults{.least_max_tokens = 0}.with(model.generation);
-  api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults, &tokens, wanted.each);
+  api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults, &tokens, wanted.generation);
   api::check_unsupported(body, api::field_set::completions);
-  wanted.n = wanted.each.n;
-  wanted.best_of = api::read_completion(body, wanted.each);
+  wanted.n = wanted.generation.n;
+  wanted.best_of = api::read_completion(body, wanted.generation);
   if (wanted.best_of < wanted.n) body.refuse("best_of", "at least n");
   api::check_generations(body, api::count_prompts(body, "prompt"), wanted.best_of);
-  const api::prompt_tokenizer tokenizer{&tokens, model.max_length, wanted.each.request.truncate_prompt};
+  const api::prompt_tokenizer tokenizer{&tokens, model.max_length, wanted.generation.request.truncate_prompt};
   wanted.prompts = body.text("suffix").value_or("").empty()
                        ? api::read_prompts(body, "prompt", tokenizer)
-                       : api::read_suffixed_prompts(body, tokenizer, wanted.each.request);
-  api::check_prompt_logprobs(body, wanted.prompts, wanted.each.request);
-  wanted.logprobs = wanted.each.request.sampling.logprobs.has_value();
-  wanted.each.n = wanted.best_of;
-  if (wanted.best_of > wanted.n && !wanted.logprobs) wanted.each.request.sampling.logprobs = 0;
-  if (!wanted.each.request.max_tokens) wanted.each.request.max_tokens = 16;  // as in OpenAI's API
+                       : api::read_suffixed_prompts(body, tokenizer, wanted.generation.request);
+  api::check_prompt_logprobs(body, wanted.prompts, wanted.generation.request);
+  wanted.logprobs = wanted.generation.request.sampling.logprobs.has_value();
+  wanted.generation.n = wanted.best_of;
+  if (wanted.best_of > wanted.n && !wanted.logprobs) wanted.generation.request.sampling.logprobs = 0;
+  if (!wanted.generation.request.max_tokens) wanted.generation.request.max_tokens = 16;  // as in OpenAI's API
   return wanted;
 }
 
 std::vector<cogen::token_stream> begin_all(const served_model& model, completion_request& wanted) {
-  std::vector<cogen::token_stream> all;
-  auto biases = std::exchange(wanted.each.request.sampling.logit_bias, {});  // the answers need none
+  std::vector<cogen::token_stream> streams;
+  auto biases = std::exchange(wanted.generation.request.sampling.logit_bias, {});  // the answers need none
   for (std::size_t i = 0; i < wanted.prompts.size(); ++i) {
     const bool is_last = i + 1 == wanted.prompts.size();
-    auto one = wanted.each;
-    one.request.prompt = std::move(wanted.prompts[i]);
-    one.request.sampling.logit_bias = is_last ? std::exchange(biases, {}) : biases;
-    for (auto& stream : begin(model, std::move(one))) all.push_back(std::move(stream));
+    auto generation = wanted.generation;
+    generation.request.prompt = std::move(wanted.prompts[i]);
+    generation.request.sampling.logit_bias = is_last ? std::exchange(biases, {}) : biases;
+    for (auto& stream : begin(model, std::move(generation))) streams.push_back(std::move(stream));
   }
-  return all;
+  return streams;
 }
 
 json::object choice_of(std::size_t index, std::string text) {
@@ -68,19 +68,19 @@ class text_events final : public openai_events {
  public:
   text_events(call& client, const cogen::stream_group& streams, const api::answer_head& head,
               const cogen::text::tokenizer& vocabulary, const completion_request& wanted)
-      : openai_events(client, streams, head, wanted.each.extras), wanted_(wanted) {
+      : openai_events(client, streams, head, wanted.generation.extras), wanted_(wanted) {
     logprobs_.assign(size(), api::text_logprobs(vocabulary));
     begun_.resize(size());
   }
 
-  std::vector<event> on(const cogen::stream_event& what) override {
-    if (what.finish) return on_end(what.index);
-    const auto& piece = what.piece;
-    const bool first = !std::exchange(begun_[what.index], char{1});
+  std::vector<event> on_event(const cogen::stream_event& update) override {
+    if (update.finish) return on_end(update.index);
+    const auto& piece = update.piece;
+    const bool first = !std::exchange(begun_[update.index], char{1});
     if (piece.text.empty() && !wanted_.logprobs) return {};
-    auto choice = choice_of(what.index, piece.text);
+    auto choice = choice_of(update.index, piece.text);
     if (wanted_.logprobs)
-      choice["logprobs"] = logprobs_[what.index].of(piece.tokens, first && wanted_.each.request.echo);
+      choice["logprobs"] = logprobs_[update.index].describe(piece.tokens, first && wanted_.generation.request.echo);
     return {{api::json_text(chunk_of(std::move(choice)))}};
   }
 
@@ -91,7 +91,7 @@ class text_events final : public openai_events {
     count(index, index % static_cast<std::size_t>(wanted_.n) == 0);
     auto choice = choice_of(index, "");
     const auto end = stream(index).end_token();
-    if (wanted_.logprobs && end) choice["logprobs"] = logprobs_[index].of({&*end, 1}, false);
+    if (wanted_.logprobs && end) choice["logprobs"] = logprobs_[index].describe({&*end, 1}, false);
     choice["finish_reason"] = api::finish_of(*stream(index).finish(), false);
     return {{api::json_text(chunk_of(std::move(choice)))}};
   }
@@ -103,7 +103,7 @@ class text_events final : public openai_events {
 
 /// The best of the answers to each prompt, as many as were asked for.
 std::vector<std::size_t> chosen(const std::vector<cogen::completion>& answers, const completion_request& wanted) {
-  std::vector<std::size_t> all;
+  std::vector<std::size_t> result;
   for (std::size_t begin = 0; begin < answers.size(); begin += static_cast<std::size_t>(wanted.best_of)) {
     std::vector<std::size_t> some;
     for (int i = 0; i < wanted.best_of; ++i) some.push_back(begin + static_cast<std::size_t>(i));
@@ -111,9 +111,9 @@ std::vector<std::size_t> chosen(const std::vector<cogen::completion>& answers, c
       std::stable_sort(some.begin(), some.end(), [&](std::size_t a, std::size_t b) {
         return api::mean_logprob(answers[a]) > api::mean_logprob(answers[b]);
       });
-    all.insert(all.end(), some.begin(), some.begin() + wanted.n);
+    result.insert(result.end(), some.begin(), some.begin() + wanted.n);
   }
-  return all;
+  return result;
 }
 
 std::string text_answer(call& client, const cogen::stream_group& streams, std::vector<cogen::completion>& answers,
@@ -129,7 +129,7 @@ std::string text_answer(call& client, const cogen::stream_group& streams, std::v
     auto choice = choice_of(choices.size(), answer.text);
     if (const auto end = stream.end_token()) answer.tokens.push_back(*end);
     if (wanted.logprobs)
-      choice["logprobs"] = api::text_logprobs(vocabulary).of(answer.tokens, wanted.each.request.echo);
+      choice["logprobs"] = api::text_logprobs(vocabulary).describe(answer.tokens, wanted.generation.request.echo);
     if (const auto tokens = stream.prompt_logprobs(); !tokens.empty())
       choice["prompt_logprobs"] = api::prompt_logprobs(tokens, vocabulary);
     choice["finish_reason"] = api::finish_of(answer.reason, false);
@@ -156,13 +156,13 @@ net::awaitable<void> completions(call& client) {
   const auto& vocabulary = model.tokenizer();
   const api::answer_head head{
       .id = api::new_id("cmpl-"), .object = "text_completion", .created = api::unix_time(), .model = client.model_name};
-  auto begun = co_await on_worker(client, copied_bytes(wanted.each.request, wanted.prompts.size()),
+  auto begun = co_await on_worker(client, copied_bytes(wanted.generation.request, wanted.prompts.size()),
                                   [&] { return begin_all(model, wanted); });
   cogen::stream_group streams(std::move(begun));
   const running_answer shown(model, head.id, streams, client.tenant);
-  if (wanted.each.stream) {
+  if (wanted.generation.stream) {
     text_events writer(client, streams, head, vocabulary, wanted);
-    co_await send_events(client, streams, writer, wanted.each.extras.progress);
+    co_await send_events(client, streams, writer, wanted.generation.extras.progress);
   } else {
     co_await send_texts(client, streams, head, vocabulary, wanted);
   }

@@ -81,7 +81,7 @@ class event_sender {
   net::awaitable<void> send(const cogen::stream_event& next) {
     if (next.progress) co_await send_cached(next);
     co_await server::send(events_, co_await off_loop(client_, event_bytes(next, writer_), [&] {
-                            return next.progress ? writer_.on_progress(next) : writer_.on(next);
+                            return next.progress ? writer_.on_progress(next) : writer_.on_event(next);
                           }));
   }
 
@@ -121,8 +121,8 @@ net::awaitable<void> send_all(call& client, http::event_stream& events, cogen::s
 }
 
 /// Throws api::error for more answers than slots and queue hold.
-std::vector<cogen::token_stream> begin_several(const served_model& model, api::generation what) try {
-  auto group = model.engine->generate_n(std::move(what.request), what.n);
+std::vector<cogen::token_stream> begin_several(const served_model& model, api::generation wanted) try {
+  auto group = model.engine->generate_n(std::move(wanted.request), wanted.n);
   return {std::move_iterator(group.begin()), std::move_iterator(group.end())};
 } catch (const std::invalid_argument& e) {
   throw api::invalid("n", e.what());
@@ -168,20 +168,20 @@ boost::json::object parse_fields(call& client, const std::string& text) {
   return fields;
 }
 
-std::vector<cogen::token_stream> begin(const served_model& model, api::generation what) {
+std::vector<cogen::token_stream> begin(const served_model& model, api::generation wanted) {
   std::vector<cogen::token_stream> streams;
-  if (model.drafts) what.request.speculative = model.drafts->for_request(what.request, what.max_draft_tokens);
-  if (what.n == 1)
-    streams.push_back(model.engine->generate(std::move(what.request)));
+  if (model.drafts) wanted.request.speculative = model.drafts->for_request(wanted.request, wanted.max_draft_tokens);
+  if (wanted.n == 1)
+    streams.push_back(model.engine->generate(std::move(wanted.request)));
   else
-    streams = begin_several(model, std::move(what));
+    streams = begin_several(model, std::move(wanted));
   if (const auto why = streams.front().error()) throw refusal(why, streams.front(), model);
   return streams;
 }
 
-std::size_t copied_bytes(const cogen::request& what, std::size_t times) {
+std::size_t copied_bytes(const cogen::request& request, std::size_t times) {
   constexpr std::size_t bytes_of_bias = 64;
-  return times * bytes_of_bias * what.sampling.logit_bias.size();
+  return times * bytes_of_bias * request.sampling.logit_bias.size();
 }
 
 std::size_t weight_of(std::span<const cogen::sampled_token> tokens) {
@@ -198,7 +198,7 @@ std::size_t weight_of(const std::vector<cogen::completion>& answers) {
 }
 
 net::awaitable<std::vector<cogen::completion>> collect(call& client, cogen::stream_group& streams) {
-  std::vector<cogen::completion> all(streams.size());
+  std::vector<cogen::completion> completions(streams.size());
   std::size_t logprobs = 0;
   while (auto next = co_await streams.async_next(net::use_awaitable)) {
     for (const auto& token : next->piece.tokens) logprobs += token.top.size();
@@ -206,14 +206,14 @@ net::awaitable<std::vector<cogen::completion>> collect(call& client, cogen::stre
       throw api::invalid("", fmt::format("the answer has more than {} log-probabilities beside those of its tokens; "
                                          "ask for fewer, or for a stream",
                                          api::max_logprobs_of_answer));
-    append(all[next->index], std::move(next->piece));
+    append(completions[next->index], std::move(next->piece));
   }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i].reason = *streams[i].finish();
-    all[i].usage = streams[i].usage();
+  for (std::size_t i = 0; i < completions.size(); ++i) {
+    completions[i].reason = *streams[i].finish();
+    completions[i].usage = streams[i].usage();
   }
   tell_loosened(client, streams);
-  co_return all;
+  co_return completions;
 }
 
 net::awaitable<void> send_events(call& client, cogen::stream_group& streams, event_writer& writer, bool progress) {

@@ -70,13 +70,13 @@ auto read_fields(call& client, Read read)
 
 /// Begins the generations. Throws generation_error if they are refused at once. Renders and tokenizes the prompt, so it
 /// is for a worker.
-std::vector<cogen::token_stream> begin(const served_model& model, api::generation what);
+std::vector<cogen::token_stream> begin(const served_model& model, api::generation wanted);
 
 /// Reads streams to their ends, and names in a header what their schemas do not keep.
 net::awaitable<std::vector<cogen::completion>> collect(call& client, cogen::stream_group& streams);
 
 /// About how many bytes the beginning of so many like requests copies.
-std::size_t copied_bytes(const cogen::request& what, std::size_t times);
+std::size_t copied_bytes(const cogen::request& request, std::size_t times);
 
 /// About how many bytes of JSON tokens or answers become.
 std::size_t weight_of(std::span<const cogen::sampled_token> tokens);
@@ -94,7 +94,7 @@ class event_writer {
   virtual ~event_writer() = default;
   /// About how much of the request the next event repeats: that of a piece, or another one.
   virtual std::size_t repeated_bytes(bool) const { return 0; }
-  virtual std::vector<event> on(const cogen::stream_event& what) = 0;  ///< of a piece, or of a stream's end
+  virtual std::vector<event> on_event(const cogen::stream_event& update) = 0;  ///< of a piece, or of a stream's end
   virtual std::vector<event> on_progress(const cogen::stream_event&) { return {}; }  ///< of its prompt
   virtual std::vector<event> last() = 0;                                             ///< when all streams have ended
   virtual std::vector<event> failed(const api::error& why) = 0;  ///< instead of what would have come

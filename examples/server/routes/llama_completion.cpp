@@ -22,7 +22,7 @@ namespace {
 namespace json = boost::json;
 
 struct wanted_completion {
-  api::generation each;
+  api::generation generation;
   std::vector<cogen::token_ids> prompts;
   bool several = false;  ///< the prompt is an array of prompts, and so is the answer
   bool return_tokens = false;
@@ -36,15 +36,15 @@ constexpr api::route_defaults defaults{
 wanted_completion read_settings(const call& client, const api::field_reader& body, const served_model& model) {
   wanted_completion wanted;
   api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults.with(model.generation),
-                       &model.tokenizer(), wanted.each);
+                       &model.tokenizer(), wanted.generation);
   api::check_unsupported(body, api::field_set::completions);
   if (const auto probabilities =
           body.integer(body.has("n_probs") ? "n_probs" : "logprobs", 0, cogen::sampling_params::max_logprobs);
       probabilities.value_or(0) > 0)
-    wanted.each.request.sampling.logprobs = *probabilities;
+    wanted.generation.request.sampling.logprobs = *probabilities;
   if (body.flag("post_sampling_probs").value_or(false))
-    wanted.each.request.sampling.logprobs_mode = cogen::logprobs_mode::processed;
-  if (auto format = api::read_format(body)) wanted.each.request.response_format = std::move(*format);
+    wanted.generation.request.sampling.logprobs_mode = cogen::logprobs_mode::processed;
+  if (auto format = api::read_format(body)) wanted.generation.request.response_format = std::move(*format);
   wanted.id_slot = static_cast<int>(body.integer("id_slot", -1, 1'000'000).value_or(-1));
   wanted.return_tokens = body.flag("return_tokens").value_or(false);
   return wanted;
@@ -52,8 +52,9 @@ wanted_completion read_settings(const call& client, const api::field_reader& bod
 
 wanted_completion read(const call& client, const api::field_reader& body, const served_model& model) {
   auto wanted = read_settings(client, body, model);
-  api::check_generations(body, api::count_prompts(body, "prompt"), wanted.each.n);
-  const api::prompt_tokenizer tokenizer{&model.tokenizer(), model.max_length, wanted.each.request.truncate_prompt};
+  api::check_generations(body, api::count_prompts(body, "prompt"), wanted.generation.n);
+  const api::prompt_tokenizer tokenizer{&model.tokenizer(), model.max_length,
+                                        wanted.generation.request.truncate_prompt};
   for (auto& prompt : api::read_prompts(body, "prompt", tokenizer))
     wanted.prompts.push_back(std::get<cogen::token_ids>(std::move(prompt)));
   const auto* list = body.find("prompt")->if_array();
@@ -63,44 +64,44 @@ wanted_completion read(const call& client, const api::field_reader& body, const 
 
 wanted_completion read_infill(const call& client, const api::field_reader& body, const served_model& model) {
   auto wanted = read_settings(client, body, model);
-  api::check_generations(body, 1, wanted.each.n);
-  wanted.prompts = {api::read_infill(body, model.tokenizer(), model.max_length, wanted.each.request)};
+  api::check_generations(body, 1, wanted.generation.n);
+  wanted.prompts = {api::read_infill(body, model.tokenizer(), model.max_length, wanted.generation.request)};
   return wanted;
 }
 
 std::vector<cogen::token_stream> begin_all(const served_model& model, const wanted_completion& wanted) {
-  std::vector<cogen::token_stream> all;
+  std::vector<cogen::token_stream> streams;
   for (const auto& prompt : wanted.prompts) {
-    auto one = wanted.each;
-    one.request.prompt = prompt;
-    for (auto& stream : begin(model, std::move(one))) all.push_back(std::move(stream));
+    auto generation = wanted.generation;
+    generation.request.prompt = prompt;
+    for (auto& stream : begin(model, std::move(generation))) streams.push_back(std::move(stream));
   }
-  return all;
+  return streams;
 }
 
 json::object settings_of(const cogen::request& request, const served_model& model) {
-  const auto& how = request.sampling;
+  const auto& sampling = request.sampling;
   json::array stop, biases;
-  for (const auto& [token, bias] : how.logit_bias)
+  for (const auto& [token, bias] : sampling.logit_bias)
     biases.push_back({{"token", token}, {"bias", std::isinf(bias) ? json::value() : json::value(bias)}});
   if (request.ignore_eos)
     for (const auto token : model.tokenizer().eos()) biases.push_back({{"token", token}, {"bias", nullptr}});
   for (const auto& text : request.stop) stop.emplace_back(text);
   return {{"n_ctx", model.max_length},
           {"n_predict", request.max_tokens.value_or(-1)},
-          {"temperature", how.temperature},
-          {"top_k", how.top_k},
-          {"top_p", how.top_p},
-          {"min_p", how.min_p},
-          {"repeat_penalty", how.repetition_penalty},
-          {"presence_penalty", how.presence_penalty},
-          {"frequency_penalty", how.frequency_penalty},
-          {"seed", how.seed ? json::value(*how.seed) : json::value(-1)},
+          {"temperature", sampling.temperature},
+          {"top_k", sampling.top_k},
+          {"top_p", sampling.top_p},
+          {"min_p", sampling.min_p},
+          {"repeat_penalty", sampling.repetition_penalty},
+          {"presence_penalty", sampling.presence_penalty},
+          {"frequency_penalty", sampling.frequency_penalty},
+          {"seed", sampling.seed ? json::value(*sampling.seed) : json::value(-1)},
           {"min_keep", 0},
           {"adaptive_target", -1},  // a sampler of llama.cpp's, which is off
           {"adaptive_decay", 0},
-          {"n_probs", how.logprobs.value_or(0)},
-          {"post_sampling_probs", how.logprobs_mode == cogen::logprobs_mode::processed},
+          {"n_probs", sampling.logprobs.value_or(0)},
+          {"post_sampling_probs", sampling.logprobs_mode == cogen::logprobs_mode::processed},
           {"ignore_eos", request.ignore_eos},
           {"logit_bias", std::move(biases)},
           {"stop", std::move(stop)}};
@@ -111,7 +112,7 @@ std::size_t repeated_bytes_of(const wanted_completion& wanted) {
   constexpr std::size_t bytes_of_bias = 64, bytes_of_token = 8;
   std::size_t tokens = 0;
   for (const auto& each : wanted.prompts) tokens = std::max(tokens, each.size());
-  return bytes_of_bias * wanted.each.request.sampling.logit_bias.size() + bytes_of_token * tokens;
+  return bytes_of_bias * wanted.generation.request.sampling.logit_bias.size() + bytes_of_token * tokens;
 }
 
 std::string_view stop_type(cogen::finish_reason reason) {
@@ -148,9 +149,10 @@ class completion_writer final : public event_writer {
   json::object whole(std::size_t index, const std::string& text, json::array tokens) {
     const auto& stream = streams_[index];
     const auto usage = stream.usage();
-    const auto prompt = index / static_cast<std::size_t>(wanted_.each.n);
-    index % static_cast<std::size_t>(wanted_.each.n) == 0 ? call_.usage.add_prompt(usage) : call_.usage.add(usage);
-    const auto& request = wanted_.each.request;
+    const auto prompt = index / static_cast<std::size_t>(wanted_.generation.n);
+    index % static_cast<std::size_t>(wanted_.generation.n) == 0 ? call_.usage.add_prompt(usage)
+                                                                : call_.usage.add(usage);
+    const auto& request = wanted_.generation.request;
     const bool by_word = stream.finish() == cogen::finish_reason::stop_string && request.stop.size() == 1;
     return {{"index", index},
             {"content", text},
@@ -172,8 +174,8 @@ class completion_writer final : public event_writer {
 
   /// Remembers the tokens of the first answer, if its client has named a slot.
   template <class Tokens>
-  void remember(const cogen::stream_event* what, const Tokens& tokens) {
-    if (wanted_.id_slot < 0 || (what && what->index != 0)) return;
+  void remember(const cogen::stream_event* update, const Tokens& tokens) {
+    if (wanted_.id_slot < 0 || (update && update->index != 0)) return;
     auto& slots = model_.kept_slots;
     if (!std::exchange(remembers_, true)) slots.keep(call_.tenant, wanted_.id_slot, wanted_.prompts.front());
     cogen::token_ids ids;
@@ -182,28 +184,28 @@ class completion_writer final : public event_writer {
   }
 
   template <class Tokens>
-  void add_probabilities(json::object& to, const Tokens& tokens) const {
-    const auto& how = wanted_.each.request.sampling;
-    if (!how.logprobs) return;
-    const bool processed = how.logprobs_mode == cogen::logprobs_mode::processed;
-    to["completion_probabilities"] = processed ? api::token_probabilities(tokens, model_.tokenizer())
-                                               : api::chat_logprobs(tokens, model_.tokenizer());
+  void add_probabilities(json::object& output, const Tokens& tokens) const {
+    const auto& sampling = wanted_.generation.request.sampling;
+    if (!sampling.logprobs) return;
+    const bool processed = sampling.logprobs_mode == cogen::logprobs_mode::processed;
+    output["completion_probabilities"] = processed ? api::token_probabilities(tokens, model_.tokenizer())
+                                                   : api::chat_logprobs(tokens, model_.tokenizer());
   }
 
-  std::vector<event> on(const cogen::stream_event& what) override {
-    if (what.finish) return {{api::json_text(whole(what.index, "", {}))}};
-    const auto& piece = what.piece;
-    remember(&what, piece.tokens);
-    if (piece.text.empty() && !wanted_.each.request.sampling.logprobs && !wanted_.return_tokens) return {};
-    auto part = part_of(what.index, piece.text, ids_of(piece.tokens));
+  std::vector<event> on_event(const cogen::stream_event& update) override {
+    if (update.finish) return {{api::json_text(whole(update.index, "", {}))}};
+    const auto& piece = update.piece;
+    remember(&update, piece.tokens);
+    if (piece.text.empty() && !wanted_.generation.request.sampling.logprobs && !wanted_.return_tokens) return {};
+    auto part = part_of(update.index, piece.text, ids_of(piece.tokens));
     add_probabilities(part, piece.tokens);
     return {{api::json_text(part)}};
   }
 
-  std::vector<event> on_progress(const cogen::stream_event& what) override {
-    auto part = part_of(what.index, "", {});
-    part["prompt_progress"] = api::progress_of(*what.progress);
-    if (wanted_.each.extras.timings) part["timings"] = api::timings_of(*what.progress);
+  std::vector<event> on_progress(const cogen::stream_event& update) override {
+    auto part = part_of(update.index, "", {});
+    part["prompt_progress"] = api::progress_of(*update.progress);
+    if (wanted_.generation.extras.timings) part["timings"] = api::timings_of(*update.progress);
     return {{api::json_text(part)}};
   }
 
@@ -222,7 +224,7 @@ class completion_writer final : public event_writer {
                       {"id_slot", -1},
                       {"tokens_predicted", usage.generated_tokens},
                       {"tokens_evaluated", usage.prompt_tokens}};
-    if (wanted_.each.extras.timings) part["timings"] = api::timings_of(stream);
+    if (wanted_.generation.extras.timings) part["timings"] = api::timings_of(stream);
     return part;
   }
 
@@ -260,13 +262,13 @@ using reader = wanted_completion (*)(const call&, const api::field_reader&, cons
 net::awaitable<void> complete(call& client, reader read) {
   auto wanted = co_await read_fields(client, read);
   auto& model = *client.model;
-  auto begun = co_await on_worker(client, copied_bytes(wanted.each.request, wanted.prompts.size()),
+  auto begun = co_await on_worker(client, copied_bytes(wanted.generation.request, wanted.prompts.size()),
                                   [&] { return begin_all(model, wanted); });
   cogen::stream_group streams(std::move(begun));
   const running_answer shown(model, client.id, streams, client.tenant);
   completion_writer writer(client, model, wanted, streams);
-  if (wanted.each.stream)
-    co_await send_events(client, streams, writer, wanted.each.extras.progress);
+  if (wanted.generation.stream)
+    co_await send_events(client, streams, writer, wanted.generation.extras.progress);
   else
     co_await send_whole(client, streams, writer, wanted);
 }

@@ -86,7 +86,7 @@ class message_events final : public event_writer {
                  std::vector<std::string> stop)
       : call_(client), stream_(stream), id_(std::move(id)), model_(std::move(model)), stop_(std::move(stop)) {}
 
-  std::vector<event> on(const cogen::stream_event& what) override {
+  std::vector<event> on_event(const cogen::stream_event& update) override {
     std::vector<event> events;
     if (!std::exchange(begun_, true)) {
       auto usage = stream_.usage();
@@ -94,7 +94,8 @@ class message_events final : public event_writer {
       const json::object open{{"stop_reason", nullptr}, {"stop_sequence", nullptr}};
       add(events, {{"type", "message_start"}, {"message", message_object(id_, model_, {}, open, usage)}});
     }
-    for (const auto& change : what.finish ? blocks_.end() : blocks_.on(what.piece)) add(events, object_of(change));
+    for (const auto& change : update.finish ? blocks_.end() : blocks_.split(update.piece))
+      add(events, object_of(change));
     return events;
   }
 
@@ -116,13 +117,13 @@ class message_events final : public event_writer {
   }
 
  private:
-  static void add(std::vector<event>& to, const json::object& one) {
-    to.push_back({api::json_text(one), std::string(one.at("type").as_string())});
+  static void add(std::vector<event>& events, const json::object& data) {
+    events.push_back({api::json_text(data), std::string(data.at("type").as_string())});
   }
 
   static json::object object_of(const api::block_change& change) {
     const auto index = change.block.index;
-    switch (change.what) {
+    switch (change.type) {
       case api::block_change::kind::begin:
         return {
             {"type", "content_block_start"}, {"index", index}, {"content_block", block_object(change.block, false)}};
@@ -160,10 +161,10 @@ api::generation read(const call& client, const api::field_reader& body, const se
 
 /// Neither a format nor calls are compiled to count.
 cogen::request_estimate count(const call&, const api::field_reader& body, const served_model& model) {
-  auto what = api::read_message_request(body, {}, defaults, &model.tokenizer(), false).request;
-  what.response_format.reset();
-  what.tool_choice = {.type = cogen::tool_choice::kind::none};
-  return model.engine->estimate(what);
+  auto request = api::read_message_request(body, {}, defaults, &model.tokenizer(), false).request;
+  request.response_format.reset();
+  request.tool_choice = {.type = cogen::tool_choice::kind::none};
+  return model.engine->estimate(request);
 }
 
 }  // namespace

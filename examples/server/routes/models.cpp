@@ -12,21 +12,21 @@ namespace {
 
 namespace json = boost::json;
 
-json::object model_object(const served_model& one) {
-  const auto& config = one.model->config();
-  return {{"id", one.name},
-          {"aliases", json::array(one.aliases.begin(), one.aliases.end())},
+json::object model_object(const served_model& model) {
+  const auto& config = model.model->config();
+  return {{"id", model.name},
+          {"aliases", json::array(model.aliases.begin(), model.aliases.end())},
           {"object", "model"},
-          {"created", one.created},
+          {"created", model.created},
           {"owned_by", "cogen"},
-          {"root", one.path},
+          {"root", model.path},
           {"parent", nullptr},
-          {"max_model_len", one.max_length},
+          {"max_model_len", model.max_length},
           {"meta",
            {{"n_vocab", config.vocabulary},
             {"n_ctx_train", config.max_positions},
             {"n_embd", config.hidden},
-            {"size", one.model->weight_bytes()}}}};
+            {"size", model.model->weight_bytes()}}}};
 }
 
 }  // namespace
@@ -34,24 +34,24 @@ json::object model_object(const served_model& one) {
 http::response health(call& client) {
   if (client.app.draining) throw api::draining();
   if (!client.app.models.ready()) throw api::error(503, "unavailable_error", "Loading model", "", "loading");
-  for (const auto& one : client.app.models.all())
-    if (const auto why = one->engine->error())
-      throw api::error(503, "unavailable_error", one->name + ": " + why.message(), "", "engine_failed");
+  for (const auto& model : client.app.models.entries())
+    if (const auto why = model->engine->error())
+      throw api::error(503, "unavailable_error", model->name + ": " + why.message(), "", "engine_failed");
   return {.body = R"({"status":"ok"})"};
 }
 
 http::response list_models(call& client) {
   client.app.models.require_ready();
-  json::array all;
-  for (const auto& one : client.app.models.all()) all.push_back(model_object(*one));
-  return {.body = api::json_text(json::value{{"object", "list"}, {"data", all}})};
+  json::array objects;
+  for (const auto& model : client.app.models.entries()) objects.push_back(model_object(*model));
+  return {.body = api::json_text(json::value{{"object", "list"}, {"data", objects}})};
 }
 
 http::response one_model(call& client) {
   client.app.models.require_ready();
   const auto& id = client.matched.front().second;
-  for (const auto& one : client.app.models.all())
-    if (one->is_called(id)) return {.body = api::json_text(model_object(*one))};
+  for (const auto& model : client.app.models.entries())
+    if (model->is_called(id)) return {.body = api::json_text(model_object(*model))};
   throw api::error(404, "not_found_error", "the model \"" + id.substr(0, 100) + "\" does not exist", "model",
                    "model_not_found");
 }

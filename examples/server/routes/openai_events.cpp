@@ -26,10 +26,10 @@ json::value usage_of(const cogen::token_stream& stream) {
 
 }  // namespace
 
-std::vector<event> openai_events::on_progress(const cogen::stream_event& what) {
-  auto chunk = chunk_of(progress_choice(what.index));
-  chunk["prompt_progress"] = api::progress_of(*what.progress);
-  if (extras_.timings) chunk["timings"] = api::timings_of(*what.progress);
+std::vector<event> openai_events::on_progress(const cogen::stream_event& update) {
+  auto chunk = chunk_of(progress_choice(update.index));
+  chunk["prompt_progress"] = api::progress_of(*update.progress);
+  if (extras_.timings) chunk["timings"] = api::timings_of(*update.progress);
   return {{api::json_text(chunk)}};
 }
 

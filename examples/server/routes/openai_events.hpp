@@ -16,7 +16,7 @@ class openai_events : public event_writer {
                 const api::event_extras& extras)
       : client_(client), streams_(streams), head_(head), extras_(extras) {}
 
-  std::vector<event> on_progress(const cogen::stream_event& what) final;
+  std::vector<event> on_progress(const cogen::stream_event& update) final;
   std::vector<event> last() final;
   std::vector<event> failed(const api::error& why) final;
 

@@ -66,27 +66,27 @@ struct response_head {
   std::size_t asked_bytes = 0;  ///< as JSON
 
   json::object object(std::string_view status) const {
-    json::object all = asked;
-    all["id"] = id;
-    all["object"] = "response";
-    all["created_at"] = created;
-    all["model"] = model;
-    all["status"] = status;
-    all["error"] = nullptr;
-    all["incomplete_details"] = nullptr;
-    all["output"] = json::array();
-    all["usage"] = nullptr;
-    return all;
+    json::object result = asked;
+    result["id"] = id;
+    result["object"] = "response";
+    result["created_at"] = created;
+    result["model"] = model;
+    result["status"] = status;
+    result["error"] = nullptr;
+    result["incomplete_details"] = nullptr;
+    result["output"] = json::array();
+    result["usage"] = nullptr;
+    return result;
   }
 
   json::object ended(const std::vector<api::block>& blocks, cogen::finish_reason reason,
                      const cogen::usage& usage) const {
     const bool cut = reason == cogen::finish_reason::length || reason == cogen::finish_reason::deadline_exceeded;
-    auto all = object(cut ? "incomplete" : "completed");
-    if (cut) all["incomplete_details"] = {{"reason", "max_output_tokens"}};
-    for (const auto& block : blocks) all["output"].as_array().push_back(item_of(block, id, true));
-    all["usage"] = usage_of(usage);
-    return all;
+    auto result = object(cut ? "incomplete" : "completed");
+    if (cut) result["incomplete_details"] = {{"reason", "max_output_tokens"}};
+    for (const auto& block : blocks) result["output"].as_array().push_back(item_of(block, id, true));
+    result["usage"] = usage_of(usage);
+    return result;
   }
 };
 
@@ -114,18 +114,18 @@ class response_events final : public event_writer {
 
   std::size_t repeated_bytes(bool of_piece) const override { return of_piece && begun_ ? 0 : head_.asked_bytes; }
 
-  std::vector<event> on_progress(const cogen::stream_event& what) override {
+  std::vector<event> on_progress(const cogen::stream_event& update) override {
     json::object fields{{"response", head_.object("in_progress")},
-                        {"prompt_progress", api::progress_of(*what.progress)}};
-    if (timings_) fields["timings"] = api::timings_of(*what.progress);
+                        {"prompt_progress", api::progress_of(*update.progress)}};
+    if (timings_) fields["timings"] = api::timings_of(*update.progress);
     begin();
     add("response.in_progress", std::move(fields));
     return std::exchange(events_, {});
   }
 
-  std::vector<event> on(const cogen::stream_event& what) override {
+  std::vector<event> on_event(const cogen::stream_event& update) override {
     if (begin()) add("response.in_progress", {{"response", head_.object("in_progress")}});
-    for (const auto& change : what.finish ? blocks_.end() : blocks_.on(what.piece)) add(change);
+    for (const auto& change : update.finish ? blocks_.end() : blocks_.split(update.piece)) add(change);
     return std::exchange(events_, {});
   }
 
@@ -183,7 +183,7 @@ class response_events final : public event_writer {
   void add(const api::block_change& change) {
     const auto& block = change.block;
     const bool has_parts = block.type != api::block::kind::call;
-    switch (change.what) {
+    switch (change.type) {
       case api::block_change::kind::begin:
         add("response.output_item.added", {{"output_index", block.index}, {"item", item_of(block, head_.id, false)}});
         if (has_parts) add("response.content_part.added", with(block, {{"part", part_of(block)}}));

@@ -168,8 +168,8 @@ class uploaded_body final : public cogen::byte_source {
       : client_(client),
         limit_(client.app.settings.connections.body + static_cast<std::uint64_t>(model.sequence_bytes)) {}
   net::any_io_executor get_executor() override { return client_.app.context.get_executor(); }
-  net::awaitable<std::size_t> read_some(std::span<std::byte> into) override {
-    const auto count = co_await client_.client.read_body(net::buffer(into.data(), into.size()));
+  net::awaitable<std::size_t> read_some(std::span<std::byte> buffer) override {
+    const auto count = co_await client_.client.read_body(net::buffer(buffer.data(), buffer.size()));
     read_ += count;
     if (read_ > limit_) throw std::length_error("the session is too long");
     co_return count;

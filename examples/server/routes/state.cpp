@@ -65,8 +65,8 @@ api::error hidden(std::string_view option) {
 http::response show_metrics(call& client) {
   if (!client.app.settings.metrics) throw hidden("--no-metrics");
   std::vector<metrics::snapshot> models;
-  for (const auto& one : client.app.models.all())
-    models.push_back({one->name, one->engine->stats(), one->meter->now(), one->slots, one->cache_capacity});
+  for (const auto& model : client.app.models.entries())
+    models.push_back({model->name, model->engine->stats(), model->meter->now(), model->slots, model->cache_capacity});
   return {.type = "text/plain; version=0.0.4; charset=utf-8",
           .body = metrics::exposition(models, client.app.settings.names),
           .headers = {{"Process-Start-Time-Unix", std::to_string(client.app.started)}}};

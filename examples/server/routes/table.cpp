@@ -115,20 +115,20 @@ http::response preflight() {
 }
 
 /// Who asks, and for what, is known by the header; only then a body is read.
-net::awaitable<void> answer(call& one) {
-  check_origin(one.request(), one.app.settings);
-  if (one.request().method == "OPTIONS" && !one.app.settings.cors.empty()) {
-    co_await one.client.respond(preflight());
+net::awaitable<void> answer(call& caller) {
+  check_origin(caller.request(), caller.app.settings);
+  if (caller.request().method == "OPTIONS" && !caller.app.settings.cors.empty()) {
+    co_await caller.client.respond(preflight());
     co_return;
   }
-  const auto& found = route_of(one.request(), one.matched);
-  one.errors = found.errors;
-  if (found.who != access::anyone) one.tenant = tenant_of(one.request(), one.app.settings.api_keys);
-  if (found.who == access::operators) check_operator(one.tenant, one.app.settings);
-  if (one.tenant != 0) one.client.set_owner("key " + std::to_string(one.tenant));
-  if (one.app.draining && found.method != "GET") throw api::draining();
-  if (!found.reads_body) one.body = co_await one.client.read_whole_body();
-  co_await found.answer(one);
+  const auto& found = route_of(caller.request(), caller.matched);
+  caller.errors = found.errors;
+  if (found.who != access::anyone) caller.tenant = tenant_of(caller.request(), caller.app.settings.api_keys);
+  if (found.who == access::operators) check_operator(caller.tenant, caller.app.settings);
+  if (caller.tenant != 0) caller.client.set_owner("key " + std::to_string(caller.tenant));
+  if (caller.app.draining && found.method != "GET") throw api::draining();
+  if (!found.reads_body) caller.body = co_await caller.client.read_whole_body();
+  co_await found.answer(caller);
 }
 
 }  // namespace
@@ -139,18 +139,18 @@ std::span<const route> all_routes() {
 }
 
 net::awaitable<void> dispatch(application& app, http::exchange& client) {
-  call one{app, client, id_of(client.request())};
-  client.add_header("x-request-id", one.id);
+  call caller{app, client, id_of(client.request())};
+  client.add_header("x-request-id", caller.id);
   allow_origin(app, client);
-  request_log log(one);
+  request_log log(caller);
   std::exception_ptr failed;
   try {
-    co_await answer(one);
+    co_await answer(caller);
   } catch (...) {
     failed = std::current_exception();
   }
-  app.freed.add(one.touched);
-  if (failed && client.status() == 0) co_await client.respond(api::response_of(api::error_of(failed), one.errors));
+  app.freed.add(caller.touched);
+  if (failed && client.status() == 0) co_await client.respond(api::response_of(api::error_of(failed), caller.errors));
 }
 
 }  // namespace server

@@ -24,8 +24,8 @@ namespace {
 
 namespace json = boost::json;
 
-[[noreturn]] void refuse(const served_model& model, std::string_view what) {
-  throw api::error(501, "not_supported_error", fmt::format("the model {} does not {}", model.name, what), "model");
+[[noreturn]] void refuse(const served_model& model, std::string_view task) {
+  throw api::error(501, "not_supported_error", fmt::format("the model {} does not {}", model.name, task), "model");
 }
 
 std::string base64(std::span<const float> values) {
@@ -34,10 +34,10 @@ std::string base64(std::span<const float> values) {
   std::vector<unsigned char> bytes(values.size_bytes());
   std::memcpy(bytes.data(), values.data(), bytes.size());
   std::string result;
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const auto left = std::min<std::size_t>(3, bytes.size() - at);
+  for (std::size_t offset = 0; offset < bytes.size(); offset += 3) {
+    const auto left = std::min<std::size_t>(3, bytes.size() - offset);
     std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < 3; ++i) bits = bits << 8 | (i < left ? bytes[at + i] : 0u);
+    for (std::size_t i = 0; i < 3; ++i) bits = bits << 8 | (i < left ? bytes[offset + i] : 0u);
     for (std::size_t i = 0; i < 4; ++i) result += i <= left ? alphabet[bits >> (18 - 6 * i) & 63] : '=';
   }
   return result;

@@ -31,8 +31,8 @@ std::string spelled(std::string_view text, const text_trigger::control_tokens& c
   std::string plain;
   while (!text.empty()) {
     const std::pair<const std::string, token>* longest = nullptr;
-    for (const auto& each : controls)
-      if (text.starts_with(each.first) && (!longest || each.first.size() > longest->first.size())) longest = &each;
+    for (const auto& entry : controls)
+      if (text.starts_with(entry.first) && (!longest || entry.first.size() > longest->first.size())) longest = &entry;
     if (!longest) {
       plain += text.front();
       text.remove_prefix(1);
@@ -57,14 +57,14 @@ described_function described(const boost::json::value& tool) {
   const auto& function = tool.at("function");
   const auto* schema = member(function, "parameters");
   const auto* strict = member(function, "strict");
-  described_function all{.name = std::string(function.at("name").as_string()),
-                         .schema = {},
-                         .mode = strict && *strict == true ? schema_mode::strict : schema_mode::loosened};
+  described_function result{.name = std::string(function.at("name").as_string()),
+                            .schema = {},
+                            .mode = strict && *strict == true ? schema_mode::strict : schema_mode::loosened};
   if (schema && !schema->is_null() && !schema->is_object()) throw grammar_error("they must be an object");
-  if (schema && schema->is_object()) all.schema = schema->get_object();
-  if (all.schema.empty()) all.schema["additionalProperties"] = false;
-  if (!all.schema.contains("type")) all.schema["type"] = "object";
-  return all;
+  if (schema && schema->is_object()) result.schema = schema->get_object();
+  if (result.schema.empty()) result.schema["additionalProperties"] = false;
+  if (!result.schema.contains("type")) result.schema["type"] = "object";
+  return result;
 }
 
 std::vector<std::string> required_by(const described_function& function) {
@@ -78,11 +78,11 @@ std::vector<std::string> required_by(const described_function& function) {
 
 /// The schemas of arguments: those that are listed, and others that are required.
 boost::json::object properties_of(const described_function& function) {
-  boost::json::object all;
+  boost::json::object result;
   const auto* properties = function.schema.if_contains("properties");
-  if (properties && properties->is_object()) all = properties->get_object();
-  for (const auto& each : required_by(function)) all.emplace(each, true);
-  return all;
+  if (properties && properties->is_object()) result = properties->get_object();
+  for (const auto& each : required_by(function)) result.emplace(each, true);
+  return result;
 }
 
 /// Writes the grammar of calls.
@@ -132,13 +132,13 @@ class grammar_writer {
   }
 
   std::string written(const delimiter& parts, const std::string& name) const {
-    std::vector<std::string> all;
+    std::vector<std::string> pieces;
     bool after_name = false;  // which only white space can part from a word
     for (const auto& part : parts) {
-      all.push_back(written(part, name, after_name));
+      pieces.push_back(written(part, name, after_name));
       after_name = part.type == delimiter_kind::name || part.type == delimiter_kind::id;
     }
-    return sequence(all);
+    return sequence(pieces);
   }
 
   std::string written(const delimiter_part& part, const std::string& name, bool after_name) const {
@@ -291,22 +291,22 @@ class grammar_writer {
     auto values = values_of(function, name, property);
     if (!values.empty()) property.as_object().erase("enum");
     check_text(function, property, path);
-    auto texts = values.empty() ? repeat_of(of_set(character_set::all()), {}) : any_of(std::move(values));
+    auto texts = values.empty() ? repeat_of(of_set(character_set::full()), {}) : any_of(std::move(values));
     return add_unquoted_text(texts, end, rules_);
   }
 
   /// The texts of an enumeration that are read as the same values.
   std::vector<regex_node> values_of(const described_function& function, const std::string& name,
                                     const boost::json::value& property) const {
-    std::vector<regex_node> all;
+    std::vector<regex_node> nodes;
     const auto* values = member(property, "enum");
-    if (!values || !values->is_array()) return all;
+    if (!values || !values->is_array()) return nodes;
     for (const auto& each : values->get_array()) {
       const auto whole = boost::json::serialize(each);
       const auto written = each.is_string() ? std::string(each.get_string()) : whole;
-      if (types_.json_of(function.name, name, written) == whole) all.push_back(of_text(written));
+      if (types_.json_of(function.name, name, written) == whole) nodes.push_back(of_text(written));
     }
-    return all;
+    return nodes;
   }
 
   /// A text that can be of several types is valid only where nothing more is asked of it.

@@ -13,7 +13,7 @@ character_set::character_set(std::initializer_list<range> ranges) {
   for (const auto& each : ranges) add(each);
 }
 
-character_set character_set::all() { return {{0, first_surrogate - 1}, {last_surrogate + 1, last_character}}; }
+character_set character_set::full() { return {{0, first_surrogate - 1}, {last_surrogate + 1, last_character}}; }
 
 void character_set::add(range added) {
   if (added.first < first_surrogate && added.last > last_surrogate) {
@@ -58,8 +58,8 @@ character_set character_set::complement() const {
 }
 
 bool character_set::contains(char32_t character) const noexcept {
-  return std::ranges::any_of(ranges_,
-                             [&](const range& each) { return each.first <= character && character <= each.last; });
+  return std::ranges::any_of(
+      ranges_, [&](const range& interval) { return interval.first <= character && character <= interval.last; });
 }
 
 }  // namespace cogen::grammar

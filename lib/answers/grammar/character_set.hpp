@@ -19,7 +19,7 @@ class character_set {
   character_set() = default;
   character_set(std::initializer_list<range> ranges);
 
-  static character_set all();
+  static character_set full();
 
   void add(range added);
   void add(const character_set& added);

@@ -108,25 +108,26 @@ bool compiler::knows(const response_format& format, std::uint64_t tenant) {
 }
 
 std::shared_ptr<const compiled_grammar> compiler::find_or_compile(std::string key, const writer& write,
-                                                                  const way& how) {
+                                                                  const way& options) {
   backend_of_vocabulary();
   std::unique_lock lock(mutex_);
-  auto& known = formats_of(how.client.tenant);
+  auto& known = formats_of(options.client.tenant);
   if (auto grammar = known.find(key)) return grammar;
   const auto with = known.compiler();
   lock.unlock();
-  auto grammar = compile_new(*with, write, how);
+  auto grammar = compile_new(*with, write, options);
   lock.lock();
-  if (const auto own = place_of(how.client.tenant); own != tenants_.end()) own->formats.keep(std::move(key), grammar);
+  if (const auto own = place_of(options.client.tenant); own != tenants_.end())
+    own->formats.keep(std::move(key), grammar);
   return grammar;
 }
 
 std::shared_ptr<const compiled_grammar> compiler::compile_new(backend& with, const writer& write,
-                                                              const way& how) const {
+                                                              const way& options) const {
   const auto& limits = options_.limits;
-  return bounded(how.client.watch, [&] {
+  return bounded(options.client.watch, [&] {
     auto rules = write();
-    check_ebnf(rules.ebnf, {.states = limits.states, .patterns = how.patterns});
+    check_ebnf(rules.ebnf, {.states = limits.states, .patterns = options.patterns});
     auto grammar = with.compile(rules.ebnf, std::move(rules.distinct));
     grammar->set_loosened(std::move(rules.loosened));
     if (grammar->bytes() > limits.bytes)

@@ -68,8 +68,8 @@ class compiler {
 
   template <typename Call>
   auto bounded(work_watch* watch, const Call& call) const;
-  std::shared_ptr<const compiled_grammar> compile_new(backend& with, const writer& write, const way& how) const;
-  std::shared_ptr<const compiled_grammar> find_or_compile(std::string key, const writer& write, const way& how);
+  std::shared_ptr<const compiled_grammar> compile_new(backend& with, const writer& write, const way& options) const;
+  std::shared_ptr<const compiled_grammar> find_or_compile(std::string key, const writer& write, const way& options);
 
   const backend& backend_of_vocabulary();
   std::unique_ptr<backend> new_backend() const;

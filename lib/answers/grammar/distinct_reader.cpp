@@ -42,12 +42,14 @@ void distinct_reader::written::add_next_bytes(const std::string& spelled, std::b
 }
 
 void distinct_reader::frame::add_matching_bytes(std::bitset<256>& bytes) const {
-  if (!rule.is_distinct() || rule.is_endless() || at == place::behind || (at == place::within && !is_matching)) return;
-  if (is_object && at == place::before) {
+  if (!rule.is_distinct() || rule.is_endless() || position == place::behind ||
+      (position == place::within && !is_matching))
+    return;
+  if (is_object && position == place::before) {
     bytes.set('"');
     return;
   }
-  const auto beginning = at == place::within ? spelled : std::string();
+  const auto beginning = position == place::within ? spelled : std::string();
   added.add_next_bytes(beginning, bytes);
   if (done) done->add_next_bytes(beginning, bytes);
 }
@@ -57,9 +59,9 @@ bool distinct_reader::frame::matches() const {
 }
 
 distinct_reader::prospect distinct_reader::frame::outlook() const {
-  if (!rule.is_distinct() || rule.is_endless() || count() == 0 || at == place::behind) return prospect::open;
+  if (!rule.is_distinct() || rule.is_endless() || count() == 0 || position == place::behind) return prospect::open;
   const auto* names = rule.names();
-  if (at == place::before) {
+  if (position == place::before) {
     if (rule.has_others() || rule.has_more(count())) return prospect::open;
     return names ? prospect::closed : prospect::unknown;
   }
@@ -75,13 +77,13 @@ distinct_reader::prospect distinct_reader::frame::outlook() const {
 }
 
 distinct_reader::prospect distinct_reader::outlook() const {
-  auto all = prospect::open;
+  auto result = prospect::open;
   for (const auto& each : frames_) {
-    const auto one = each.outlook();
-    if (one == prospect::closed) return one;
-    if (one == prospect::unknown) all = one;
+    const auto part = each.outlook();
+    if (part == prospect::closed) return part;
+    if (part == prospect::unknown) result = part;
   }
-  return all;
+  return result;
 }
 
 std::bitset<256> distinct_reader::matching_bytes() const {
@@ -94,29 +96,29 @@ std::bitset<256> distinct_reader::matching_bytes() const {
 }
 
 bool distinct_reader::in_free_string() const {
-  return speller_.in_string() && !speller_.in_escape() && std::ranges::all_of(frames_, [](const frame& each) {
-           return each.is_object ? each.at == place::behind : !each.rule.is_distinct();
+  return speller_.in_string() && !speller_.in_escape() && std::ranges::all_of(frames_, [](const frame& bracket) {
+           return bracket.is_object ? bracket.position == place::behind : !bracket.rule.is_distinct();
          });
 }
 
 std::string distinct_reader::text_from(std::size_t begin, std::size_t end) const {
   std::string text(text_.substr(std::min(begin, text_.size()), end - std::min(begin, end)));
   if (end > text_.size()) {
-    const auto from = begin > text_.size() ? begin - text_.size() : 0;
-    text += std::string_view(more_).substr(from, end - text_.size() - from);
+    const auto start = begin > text_.size() ? begin - text_.size() : 0;
+    text += std::string_view(more_).substr(start, end - text_.size() - start);
   }
   return text;
 }
 
 void distinct_reader::begin_part(frame& in) {
-  in.at = place::within;
+  in.position = place::within;
   in.begin = text_.size() + more_.size() - 1;
   in.is_matching = in.rule.is_distinct() && in.count() > 0;
   in.spelled.clear();
 }
 
 void distinct_reader::end_name(frame& in) {
-  in.at = place::behind;
+  in.position = place::behind;
   if (!in.rule.is_distinct()) return;
   const auto quoted = spelling_of(text_from(in.begin, text_.size() + more_.size()));
   auto name = quoted.substr(1, quoted.size() - 2);
@@ -127,7 +129,7 @@ void distinct_reader::end_value(std::size_t end) {
   in_word_ = false;
   if (frames_.empty() || frames_.back().is_object) return;
   auto& in = frames_.back();
-  in.at = place::behind;
+  in.position = place::behind;
   if (!in.rule.is_distinct()) return;
   const auto text = text_from(in.begin, end);
   auto value = canonical_json(text);
@@ -139,14 +141,14 @@ void distinct_reader::end_value(std::size_t end) {
 void distinct_reader::spell(std::string_view unit, bool in_string) {
   news_ += unit;
   for (auto& each : frames_)
-    if (each.at == place::within && each.is_matching && (!each.is_object || (in_string && speller_.in_string())))
+    if (each.position == place::within && each.is_matching && (!each.is_object || (in_string && speller_.in_string())))
       each.spelled += unit;
 }
 
 void distinct_reader::read_structure(char byte, const bracket_rule& rule) {
   switch (byte) {
     case ',':
-      frames_.back().at = place::before;
+      frames_.back().position = place::before;
       return;
     case '[':
     case '{':
@@ -170,7 +172,7 @@ void distinct_reader::read(char byte, const bracket_rule& rule) {
   speller_.read(byte, unit);
   if (!was_in_string && !is_mark && !is_json_space(byte) && !frames_.empty() && !in_word_) {
     auto& in = frames_.back();
-    if (in.at == place::before && (!in.is_object || byte == '"')) begin_part(in);
+    if (in.position == place::before && (!in.is_object || byte == '"')) begin_part(in);
     in_word_ = byte != '"' && byte != '[' && byte != '{';
   }
   spell(unit, was_in_string);

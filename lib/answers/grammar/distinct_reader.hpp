@@ -91,7 +91,7 @@ class distinct_reader {
   struct frame {
     bool is_object;
     bracket_rule rule;
-    place at = place::before;
+    place position = place::before;
     std::size_t begin = 0;               // of the item or the name
     bool is_matching = false;            // it may still be a written one
     std::string spelled = {};            // as long as it is matching
@@ -99,7 +99,7 @@ class distinct_reader {
     written added = {};
 
     std::size_t count() const { return added.size() + (done ? done->size() : 0); }
-    bool is_in_name() const { return is_object && at == place::within; }
+    bool is_in_name() const { return is_object && position == place::within; }
     bool matches() const;
     void add_matching_bytes(std::bitset<256>& bytes) const;
     prospect outlook() const;

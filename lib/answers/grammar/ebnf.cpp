@@ -26,12 +26,12 @@ std::string code_point(char32_t character) {
 }
 
 std::string joined(const std::vector<std::string>& parts, std::string_view between) {
-  std::string all;
+  std::string result;
   for (const auto& part : parts) {
-    if (!all.empty()) all += between;
-    all += part;
+    if (!result.empty()) result += between;
+    result += part;
   }
-  return all;
+  return result;
 }
 
 std::string bounds_of(repetition times) {

@@ -59,8 +59,8 @@ class ebnf_parser {
   std::uint64_t made_rules() const noexcept { return made_rules_; }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw grammar_error("the grammar " + what + cogen::json::in_quotes(rest_.substr(0, 20)));
+  [[noreturn]] void refuse(const std::string& problem) const {
+    throw grammar_error("the grammar " + problem + cogen::json::in_quotes(rest_.substr(0, 20)));
   }
 
   bool take(std::string_view beginning) {
@@ -99,17 +99,17 @@ class ebnf_parser {
 
   expression alternatives() {
     count_step();
-    expression all{.type = part_kind::alternatives};
+    expression result{.type = part_kind::alternatives};
     do {
-      add(all, sequence());
+      add(result, sequence());
     } while (take("|"));
-    return all;
+    return result;
   }
 
   expression sequence() {
-    expression all;
-    while (auto part = element()) add(all, std::move(*part));
-    return all;
+    expression result;
+    while (auto part = element()) add(result, std::move(*part));
+    return result;
   }
 
   void add(expression& whole, expression part) const {
@@ -131,7 +131,7 @@ class ebnf_parser {
     if (take("\"")) return repeat_of({.type = part_kind::text, .states = quoted('"')});
     if (take("[")) return repeat_of(character_class());
     if (take("(")) return repeat_of(group());
-    const auto before = rest_;
+    const auto start = rest_;
     const auto name = take_name();
     if (name.empty()) refuse("is malformed at ");
     if (limits_.patterns && name == "Regex" && take("(\"")) return pattern();
@@ -141,7 +141,7 @@ class ebnf_parser {
                           " with arguments, which is not supported");
     skip_space();
     if (rest_.starts_with("::=") || (limits_.patterns && rest_.starts_with("[capture="))) {
-      rest_ = before;
+      rest_ = start;
       return std::nullopt;
     }
     return repeat_of({.type = part_kind::name, .states = 1, .name = name});
@@ -193,7 +193,7 @@ class ebnf_parser {
     if (take("?") || take("*")) return optional(std::move(part));
     if (!take("{")) return part;
     const auto least = number();
-    const auto most = take(",") ? most_repetitions(least) : least;
+    const auto most = take(",") ? take_max_repetitions(least) : least;
     made_rules_ += most - least + 1;
     if (!take("}")) throw grammar_error("the grammar has a { without its }");
     check_states(part.states * std::max<std::uint64_t>(1, most));
@@ -202,7 +202,7 @@ class ebnf_parser {
   }
 
   /// After the comma; as many as the least where there is none.
-  std::uint64_t most_repetitions(std::uint64_t least) {
+  std::uint64_t take_max_repetitions(std::uint64_t least) {
     skip_space();
     if (rest_.starts_with('}')) return least;
     const auto most = number();
@@ -255,13 +255,13 @@ class end_finder {
   std::optional<std::string_view> run() {
     std::vector<bool> ends(names_.size());
     while (!ended_.empty()) {
-      const auto at = ended_.back();
+      const auto current = ended_.back();
       ended_.pop_back();
-      if (at.node >= 0) {
-        finish_part_of(static_cast<std::size_t>(at.node));
-      } else if (!ends[static_cast<std::size_t>(at.rule)]) {
-        ends[static_cast<std::size_t>(at.rule)] = true;
-        const auto waiting = waiting_.find(names_[static_cast<std::size_t>(at.rule)]);
+      if (current.node >= 0) {
+        finish_part_of(static_cast<std::size_t>(current.node));
+      } else if (!ends[static_cast<std::size_t>(current.rule)]) {
+        ends[static_cast<std::size_t>(current.rule)] = true;
+        const auto waiting = waiting_.find(names_[static_cast<std::size_t>(current.rule)]);
         if (waiting != waiting_.end()) ended_.insert(ended_.end(), waiting->second.begin(), waiting->second.end());
       }
     }
@@ -279,26 +279,26 @@ class end_finder {
 
   struct node {
     std::size_t missing;  ///< parts that have to end for it to end
-    whole of;
+    whole parent;
   };
 
-  void add(const expression& part, whole of) {
+  void add(const expression& part, whole parent) {
     count_step();
     if (part.type == part_kind::name) {
-      waiting_[part.name].push_back(of);
+      waiting_[part.name].push_back(parent);
     } else if (part.type == part_kind::text || part.type == part_kind::optional ||
                (part.type == part_kind::sequence && part.parts.empty())) {
-      ended_.push_back(of);
+      ended_.push_back(parent);
     } else {
-      nodes_.push_back({part.type == part_kind::alternatives ? 1 : part.parts.size(), of});
+      nodes_.push_back({part.type == part_kind::alternatives ? 1 : part.parts.size(), parent});
       const whole here{.node = static_cast<std::int64_t>(nodes_.size()) - 1};
       for (const auto& each : part.parts) add(each, here);
     }
   }
 
-  void finish_part_of(std::size_t at) {
-    auto& [missing, of] = nodes_[at];
-    if (missing > 0 && --missing == 0) ended_.push_back(of);
+  void finish_part_of(std::size_t index) {
+    auto& [missing, parent] = nodes_[index];
+    if (missing > 0 && --missing == 0) ended_.push_back(parent);
   }
 
   std::vector<std::string_view> names_;
@@ -326,10 +326,11 @@ void check_chains(const rule_map& rules) {
   std::map<std::string_view, std::size_t> lengths;  // of the chains that begin there
   for (const auto& each : only) {
     std::vector<std::string_view> chain;
-    auto at = only.find(each.first);
-    for (; at != only.end() && !lengths.contains(at->first) && chain.size() <= max_chain; at = only.find(at->second))
-      chain.push_back(at->first);
-    auto length = at != only.end() && lengths.contains(at->first) ? lengths[at->first] : 0;
+    auto link = only.find(each.first);
+    for (; link != only.end() && !lengths.contains(link->first) && chain.size() <= max_chain;
+         link = only.find(link->second))
+      chain.push_back(link->first);
+    auto length = link != only.end() && lengths.contains(link->first) ? lengths[link->first] : 0;
     if (chain.size() + length > max_chain)
       throw grammar_error("the rule " + cogen::json::in_quotes(each.first) +
                           " of the grammar leads through more than " + std::to_string(max_chain) +

@@ -59,8 +59,8 @@ class wanted_writer {
  private:
   using place = std::pair<std::uint64_t, std::uint64_t>;  // items, and wanted ones, as far as they are counted
 
-  std::optional<std::string> rule_of(const place& at) {
-    return places_.rule_of(at, [this](const place& here) { return ways(here); });
+  std::optional<std::string> rule_of(const place& position) {
+    return places_.rule_of(position, [this](const place& here) { return ways(here); });
   }
 
   std::vector<std::string> ways(const place& here) {
@@ -104,8 +104,8 @@ class kinds_writer {
  private:
   using place = std::pair<std::uint64_t, std::uint32_t>;  // items, as far as they are counted, and kinds among them
 
-  std::optional<std::string> rule_of(const place& at) {
-    return places_.rule_of(at, [this](const place& here) { return ways(here); });
+  std::optional<std::string> rule_of(const place& position) {
+    return places_.rule_of(position, [this](const place& here) { return ways(here); });
   }
 
   std::vector<std::string> ways(const place& here) {

@@ -90,9 +90,9 @@ struct open_value {
 
   std::string text() const {
     if (!is_object) return "[" + items + "]";
-    std::string all = "{";
-    for (const auto& [name, value] : members) all += name + ":" + value + ",";
-    return all + "}";
+    std::string result = "{";
+    for (const auto& [name, value] : members) result += name + ":" + value + ",";
+    return result + "}";
   }
 };
 

@@ -28,8 +28,8 @@ schema_grammar ebnf_of_json_schema(std::string_view schema, const schema_limits&
 
 schema_rule add_json_schema(std::string_view text, rule_list& rules, const schema_limits& limits, schema_mode mode,
                             unnamed_properties unnamed) {
-  return write_in_mode(parse_schema(text), rules, mode, [&](const json::value& schema, rule_list& into) {
-    return schema_writer(schema, into, limits, unnamed).run();
+  return write_in_mode(parse_schema(text), rules, mode, [&](const json::value& schema, rule_list& target) {
+    return schema_writer(schema, target, limits, unnamed).run();
   });
 }
 

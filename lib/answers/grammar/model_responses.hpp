@@ -49,11 +49,11 @@ class model_responses {
 
   /// What guides a response. Calls of tools are constrained unless this build cannot compile grammars, and the model
   /// need not call any. Throws std::invalid_argument, naming what cannot be kept.
-  guided_response guide_of(const demands& what, compiler& grammars) const;
+  guided_response guide_of(const demands& request, compiler& grammars) const;
 
  private:
-  std::shared_ptr<const compiled_grammar> calls_of(const demands& what, bool must_call, compiler& grammars) const;
-  void check(const demands& what) const;
+  std::shared_ptr<const compiled_grammar> calls_of(const demands& request, bool must_call, compiler& grammars) const;
+  void check(const demands& request) const;
   std::shared_ptr<const response_marks> marks() const;
   response_marks make_marks() const;
 

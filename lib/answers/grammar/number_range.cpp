@@ -162,25 +162,25 @@ struct fraction_range {
 
 std::optional<regex_node> digits_between(const fraction_range& range, bool may_be_none) {
   if (range.most.empty()) return std::nullopt;
-  const auto from = range.least.empty() ? '0' : range.least[0];
-  const auto to = range.most[0];
+  const auto low = range.least.empty() ? '0' : range.least[0];
+  const auto high = range.most[0];
   const auto rest_least = range.least.substr(std::min<std::size_t>(1, range.least.size()));
   const auto rest_most = range.most.substr(1);
   std::vector<regex_node> parts;
   if (may_be_none && range.least.empty() && !range.least_excluded) parts.push_back(nothing);
-  if (from == to) {
+  if (low == high) {
     if (rest_most.empty()) {
       if (rest_least.empty() && !range.least_excluded && !range.most_excluded)
-        parts.push_back(sequence_of({a_digit(from), any_zeros}));
+        parts.push_back(sequence_of({a_digit(low), any_zeros}));
       return either(parts);
     }
     add(parts,
-        then(a_digit(from), digits_between({rest_least, range.least_excluded, rest_most, range.most_excluded}, true)));
+        then(a_digit(low), digits_between({rest_least, range.least_excluded, rest_most, range.most_excluded}, true)));
     return either(parts);
   }
-  add(parts, then(a_digit(from), digits_at_least(rest_least, range.least_excluded)));
-  if (auto between = digit_between(next(from), previous(to))) parts.push_back(sequence_of({*between, any_digits}));
-  add(parts, then(a_digit(to), digits_at_most(rest_most, range.most_excluded, true)));
+  add(parts, then(a_digit(low), digits_at_least(rest_least, range.least_excluded)));
+  if (auto between = digit_between(next(low), previous(high))) parts.push_back(sequence_of({*between, any_digits}));
+  add(parts, then(a_digit(high), digits_at_most(rest_most, range.most_excluded, true)));
   return either(parts);
 }
 
@@ -212,10 +212,10 @@ std::string digits_of(std::string_view whole) { return whole.empty() ? "0" : std
 
 /// Magnitudes between two bounds, the lower one from 0 on.
 std::optional<regex_node> magnitudes(const bound& least, const std::optional<bound>& most, bool integer) {
-  const auto& from = least.value;
+  const auto& lower = least.value;
   if (integer) {
-    auto first = from.whole;
-    if (!from.fraction.empty() || least.excluded) first = plus_one(first);
+    auto first = lower.whole;
+    if (!lower.fraction.empty() || least.excluded) first = plus_one(first);
     if (!most) return whole_between(first, std::nullopt);
     auto last = most->value.whole;
     if (most->excluded && most->value.fraction.empty()) {
@@ -224,14 +224,14 @@ std::optional<regex_node> magnitudes(const bound& least, const std::optional<bou
     }
     return whole_between(first, last);
   }
-  if (most && from.whole == most->value.whole)
-    return then(of_text(digits_of(from.whole)),
-                after_whole_between({from.fraction, least.excluded, most->value.fraction, most->excluded}));
+  if (most && lower.whole == most->value.whole)
+    return then(of_text(digits_of(lower.whole)),
+                after_whole_between({lower.fraction, least.excluded, most->value.fraction, most->excluded}));
   std::vector<regex_node> parts;
-  add(parts, then(of_text(digits_of(from.whole)), after_whole_at_least(from.fraction, least.excluded)));
+  add(parts, then(of_text(digits_of(lower.whole)), after_whole_at_least(lower.fraction, least.excluded)));
   std::optional<std::string> last_between;
   if (most) last_between = minus_one(most->value.whole);
-  if (auto between = whole_between(plus_one(from.whole), last_between))
+  if (auto between = whole_between(plus_one(lower.whole), last_between))
     parts.push_back(sequence_of({*between, any_fraction}));
   if (most) add(parts, then(of_text(most->value.whole), after_whole_at_most(most->value.fraction, most->excluded)));
   return either(parts);
@@ -465,9 +465,9 @@ std::optional<regex_node> multiples_by_last_digits(const decimal& factor, bool i
 
 std::optional<decimal> common_multiple(const decimal& left, const decimal& right) {
   const auto places = std::max(left.fraction.size(), right.fraction.size());
-  const auto one = scaled(left, places), other = scaled(right, places);
-  if (!one || !other || *one / std::gcd(*one, *other) > 1'000'000'000'000'000 / *other) return std::nullopt;
-  return decimal::parse(std::to_string(std::lcm(*one, *other)) + "e-" + std::to_string(places));
+  const auto first = scaled(left, places), second = scaled(right, places);
+  if (!first || !second || *first / std::gcd(*first, *second) > 1'000'000'000'000'000 / *second) return std::nullopt;
+  return decimal::parse(std::to_string(std::lcm(*first, *second)) + "e-" + std::to_string(places));
 }
 
 std::string multiples_of(const decimal& factor, bool integer, rule_list& rules) {

@@ -14,7 +14,7 @@ namespace {
 
 /// Letters, a few at a time.
 const std::vector<character_set>& blocks() {
-  static const auto all = [] {
+  static const auto result = [] {
     constexpr char32_t size = 13;
     std::vector<character_set> found;
     for (const char32_t letters : {U'a', U'A'})
@@ -22,7 +22,7 @@ const std::vector<character_set>& blocks() {
         found.push_back({{letters + first, letters + std::min<char32_t>(first + size, 26) - 1}});
     return found;
   }();
-  return all;
+  return result;
 }
 
 }  // namespace
@@ -30,40 +30,40 @@ const std::vector<character_set>& blocks() {
 std::string other_strings::but(const std::vector<std::string>& excluded) {
   node root;
   for (const auto& each : excluded) {
-    auto* at = &root;
+    auto* current = &root;
     for (std::string_view left = each; !left.empty();) {
       const auto next = text::first_character(left);
-      at = &at->next[next.code_point];
+      current = &current->next[next.code_point];
       left.remove_prefix(next.length);
     }
-    at->is_end = true;
+    current->is_end = true;
   }
   return sequence({R"("\"")", written(root)});
 }
 
-std::string other_strings::written(const node& at) {
+std::string other_strings::written(const node& branch) {
   std::vector<std::string> parts;
-  for (const auto& [character, next] : at.next) {
+  for (const auto& [character, next] : branch.next) {
     parts.push_back(rules_.new_name("name"));
     const auto further = written(next);
     rules_.add(parts.back(), sequence({literal(json_spelling(character)), further}));
   }
-  add_apart_from(at, parts);
+  add_apart_from(branch, parts);
   return alternatives(parts);
 }
 
 /// What ends here, and what goes on with other characters. The backend looks at all tokens that begin with a rule's
 /// characters, once for all places that have it: it is by few characters that these differ.
-void other_strings::add_apart_from(const node& at, std::vector<std::string>& parts) {
-  auto others = character_set::all();
+void other_strings::add_apart_from(const node& branch, std::vector<std::string>& parts) {
+  auto remaining = character_set::full();
   for (const auto& block : blocks()) {
     auto characters = block;
-    others.remove(block);
-    for (const auto& [character, next] : at.next) characters.remove({{character, character}});
+    remaining.remove(block);
+    for (const auto& [character, next] : branch.next) characters.remove({{character, character}});
     if (!characters.empty()) parts.push_back(beginning_with(characters, false));
   }
-  for (const auto& [character, next] : at.next) others.remove({{character, character}});
-  parts.push_back(beginning_with(others, !at.is_end));
+  for (const auto& [character, next] : branch.next) remaining.remove({{character, character}});
+  parts.push_back(beginning_with(remaining, !branch.is_end));
 }
 
 std::string other_strings::beginning_with(const character_set& characters, bool may_end) {
@@ -84,8 +84,8 @@ std::string other_strings::beginning_with(const character_set& characters, bool 
 const std::string& other_strings::rest() {
   if (rest_.empty()) {
     rest_ = rules_.new_name("rest");
-    const auto all = ebnf_of(string_characters(), rules_);
-    rules_.add(rest_, sequence({all, R"("\"")"}));
+    const auto content = ebnf_of(string_characters(), rules_);
+    rules_.add(rest_, sequence({content, R"("\"")"}));
   }
   return rest_;
 }

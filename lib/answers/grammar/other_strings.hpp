@@ -24,8 +24,8 @@ class other_strings {
     bool is_end = false;
   };
 
-  std::string written(const node& at);
-  void add_apart_from(const node& at, std::vector<std::string>& parts);
+  std::string written(const node& branch);
+  void add_apart_from(const node& branch, std::vector<std::string>& parts);
   std::string beginning_with(const character_set& characters, bool may_end);
   const std::string& rest();
 

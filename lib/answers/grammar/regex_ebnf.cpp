@@ -54,13 +54,13 @@ std::string repeated_syntax(const std::string& part, repetition times) {
 
 std::string syntax_of(const regex_node& node) {
   if (node.type == kind::set) return syntax_of(node.set);
-  std::string all;
+  std::string syntax;
   for (const auto& part : node.parts) {
-    if (node.type == kind::alternatives && &part != &node.parts.front()) all += "|";
-    all += syntax_of(part);
+    if (node.type == kind::alternatives && &part != &node.parts.front()) syntax += "|";
+    syntax += syntax_of(part);
   }
-  if (node.type == kind::repeat) return repeated_syntax(all, node.times);
-  return node.type == kind::alternatives ? "(?:" + all + ")" : all;
+  if (node.type == kind::repeat) return repeated_syntax(syntax, node.times);
+  return node.type == kind::alternatives ? "(?:" + syntax + ")" : syntax;
 }
 
 namespace {

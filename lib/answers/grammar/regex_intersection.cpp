@@ -53,7 +53,7 @@ class alphabet {
     if (classes_.size() > max_classes) refuse();
   }
 
-  std::vector<character_set> classes_ = {character_set::all()};
+  std::vector<character_set> classes_ = {character_set::full()};
   std::set<std::string> known_;
 };
 
@@ -63,11 +63,11 @@ class branching_machine {
   explicit branching_machine(const regex_node& node) : start_(add()), end_(build(node, start_)) {}
 
   states start() const { return closure({start_}); }
-  bool accepts(const states& at) const { return at.contains(end_); }
+  bool accepts(const states& current) const { return current.contains(end_); }
 
-  states step(const states& at, char32_t character) const {
+  states step(const states& current, char32_t character) const {
     states next;
-    for (const auto each : at)
+    for (const auto each : current)
       for (const auto& [set, target] : moves_[static_cast<std::size_t>(each)]) {
         count_step();
         if (set->contains(character)) next.insert(target);
@@ -83,37 +83,37 @@ class branching_machine {
     return static_cast<int>(moves_.size()) - 1;
   }
 
-  void jump(int from, int to) { jumps_[static_cast<std::size_t>(from)].push_back(to); }
+  void jump(int source, int target) { jumps_[static_cast<std::size_t>(source)].push_back(target); }
 
   /// Adds what leads from one state to another one, which it returns.
-  int build(const regex_node& node, int from) {
+  int build(const regex_node& node, int state) {
     if (node.type == kind::set) {
       const auto end = add();
-      moves_[static_cast<std::size_t>(from)].emplace_back(&node.set, end);
+      moves_[static_cast<std::size_t>(state)].emplace_back(&node.set, end);
       return end;
     }
-    if (node.type == kind::repeat) return build_repeat(node, from);
+    if (node.type == kind::repeat) return build_repeat(node, state);
     if (node.type == kind::sequence) {
-      for (const auto& part : node.parts) from = build(part, from);
-      return from;
+      for (const auto& part : node.parts) state = build(part, state);
+      return state;
     }
     const auto end = add();
     for (const auto& part : node.parts) {
       const auto begin = add();
-      jump(from, begin);
+      jump(state, begin);
       jump(build(part, begin), end);
     }
     return end;
   }
 
-  int build_repeat(const regex_node& node, int from) {
+  int build_repeat(const regex_node& node, int state) {
     const auto& part = node.parts.front();
-    for (std::uint64_t i = 0; i < node.times.least; ++i) from = build(part, from);
+    for (std::uint64_t i = 0; i < node.times.least; ++i) state = build(part, state);
     const auto end = add();
-    jump(from, end);
+    jump(state, end);
     if (node.times.most == repetition::unlimited) {
       const auto loop = add();
-      jump(from, loop);
+      jump(state, loop);
       const auto again = build(part, loop);
       jump(again, loop);
       jump(again, end);
@@ -121,22 +121,22 @@ class branching_machine {
     }
     for (auto i = node.times.least; i < node.times.most; ++i) {
       const auto begin = add();
-      jump(from, begin);
-      from = build(part, begin);
-      jump(from, end);
+      jump(state, begin);
+      state = build(part, begin);
+      jump(state, end);
     }
     return end;
   }
 
-  states closure(states at) const {
-    std::vector<int> open(at.begin(), at.end());
+  states closure(states reached) const {
+    std::vector<int> open(reached.begin(), reached.end());
     while (!open.empty()) {
-      const auto each = open.back();
+      const auto state = open.back();
       open.pop_back();
-      for (const auto target : jumps_[static_cast<std::size_t>(each)])
-        if (at.insert(target).second) open.push_back(target);
+      for (const auto target : jumps_[static_cast<std::size_t>(state)])
+        if (reached.insert(target).second) open.push_back(target);
     }
-    return at;
+    return reached;
   }
 
   std::vector<std::vector<std::pair<const character_set*, int>>> moves_;
@@ -161,12 +161,12 @@ machine product_of(const std::vector<branching_machine>& wanted, const std::vect
     return i < wanted.size() ? wanted[i] : excluded[i - wanted.size()];
   };
   const auto count = wanted.size() + excluded.size();
-  machine all;
+  machine product;
   std::map<place, int> known;
   std::vector<place> places;
-  const auto id_of = [&](place at) {
-    const auto [found, is_new] = known.try_emplace(at, static_cast<int>(places.size()));
-    if (is_new) places.push_back(std::move(at));
+  const auto id_of = [&](place position) {
+    const auto [found, is_new] = known.try_emplace(position, static_cast<int>(places.size()));
+    if (is_new) places.push_back(std::move(position));
     if (places.size() > max_joint_states) refuse();
     return found->second;
   };
@@ -174,61 +174,66 @@ machine product_of(const std::vector<branching_machine>& wanted, const std::vect
   for (std::size_t i = 0; i < count; ++i) start.push_back(machine_of(i).start());
   id_of(std::move(start));
   for (std::size_t state = 0; state < places.size(); ++state) {
-    const auto at = places[state];
+    const auto current = places[state];
     bool accepts = true;
-    for (std::size_t i = 0; i < count; ++i) accepts = accepts && machine_of(i).accepts(at[i]) == (i < wanted.size());
-    all.accepts.push_back(accepts);
-    auto& next = all.next.emplace_back();
+    for (std::size_t i = 0; i < count; ++i)
+      accepts = accepts && machine_of(i).accepts(current[i]) == (i < wanted.size());
+    product.accepts.push_back(accepts);
+    auto& next = product.next.emplace_back();
     for (std::size_t letter = 0; letter < letters.classes().size(); ++letter) {
-      place to;
-      for (std::size_t i = 0; i < count; ++i) to.push_back(machine_of(i).step(at[i], letters.character(letter)));
-      const bool is_dead = std::any_of(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(wanted.size()),
-                                       [](const states& each) { return each.empty(); });
-      next.push_back(is_dead ? -1 : id_of(std::move(to)));
+      place successor;
+      for (std::size_t i = 0; i < count; ++i)
+        successor.push_back(machine_of(i).step(current[i], letters.character(letter)));
+      const bool is_dead =
+          std::any_of(successor.begin(), successor.begin() + static_cast<std::ptrdiff_t>(wanted.size()),
+                      [](const states& part) { return part.empty(); });
+      next.push_back(is_dead ? -1 : id_of(std::move(successor)));
     }
   }
-  return all;
+  return product;
 }
 
 /// States that no text tells apart are one. Each round tells apart by one character more.
-machine minimized(const machine& from) {
-  std::vector<int> group(from.accepts.begin(), from.accepts.end());
+machine minimized(const machine& original) {
+  std::vector<int> group(original.accepts.begin(), original.accepts.end());
   for (std::size_t groups = 0;;) {
     std::map<std::vector<int>, int> known;
-    std::vector<int> refined(from.size());
-    for (std::size_t state = 0; state < from.size(); ++state) {
-      count_steps(from.next[state].size());
+    std::vector<int> refined(original.size());
+    for (std::size_t state = 0; state < original.size(); ++state) {
+      count_steps(original.next[state].size());
       std::vector<int> key = {group[state]};
-      for (const auto to : from.next[state]) key.push_back(to < 0 ? -1 : group[static_cast<std::size_t>(to)]);
+      for (const auto target : original.next[state])
+        key.push_back(target < 0 ? -1 : group[static_cast<std::size_t>(target)]);
       refined[state] = known.try_emplace(std::move(key), static_cast<int>(known.size())).first->second;
     }
     group = std::move(refined);
     if (known.size() == groups) break;
     groups = known.size();
   }
-  machine all;
-  for (std::size_t state = 0; state < from.size(); ++state) {
-    if (static_cast<std::size_t>(group[state]) != all.size()) continue;  // the first of a group stands for it
-    auto& next = all.next.emplace_back();
-    for (const auto to : from.next[state]) next.push_back(to < 0 ? -1 : group[static_cast<std::size_t>(to)]);
-    all.accepts.push_back(from.accepts[state]);
+  machine result;
+  for (std::size_t state = 0; state < original.size(); ++state) {
+    if (static_cast<std::size_t>(group[state]) != result.size()) continue;  // the first of a group stands for it
+    auto& next = result.next.emplace_back();
+    for (const auto target : original.next[state])
+      next.push_back(target < 0 ? -1 : group[static_cast<std::size_t>(target)]);
+    result.accepts.push_back(original.accepts[state]);
   }
-  return all;
+  return result;
 }
 
 /// Takes the states out of a machine, one after the other, until patterns alone lead from its start to its end.
 class elimination {
  public:
-  elimination(const machine& from, const alphabet& letters) : states_(from.size() + 2) {
-    const auto start = from.size(), end = from.size() + 1;
+  elimination(const machine& source, const alphabet& letters) : states_(source.size() + 2) {
+    const auto start = source.size(), end = source.size() + 1;
     connect(start, 0, of_text(""));
-    for (std::size_t state = 0; state < from.size(); ++state) {
-      if (from.accepts[state]) connect(state, end, of_text(""));
+    for (std::size_t state = 0; state < source.size(); ++state) {
+      if (source.accepts[state]) connect(state, end, of_text(""));
       std::map<std::size_t, character_set> sets;
       for (std::size_t letter = 0; letter < letters.classes().size(); ++letter)
-        if (const auto to = from.next[state][letter]; to >= 0)
-          sets[static_cast<std::size_t>(to)].add(letters.classes()[letter]);
-      for (auto& [to, set] : sets) connect(state, to, of_set(set));
+        if (const auto target = source.next[state][letter]; target >= 0)
+          sets[static_cast<std::size_t>(target)].add(letters.classes()[letter]);
+      for (auto& [target, set] : sets) connect(state, target, of_set(set));
     }
   }
 
@@ -251,28 +256,28 @@ class elimination {
  private:
   std::size_t ways(std::size_t state) const {
     count_step();
-    const auto of = [&](const auto& map) {
+    const auto count_of = [&](const auto& map) {
       const auto found = map.find(state);
       return found == map.end() ? std::size_t{0} : found->second.size();
     };
-    return of(in_) * of(out_);
+    return count_of(in_) * count_of(out_);
   }
 
-  void connect(std::size_t from, std::size_t to, regex_node by) {
-    const auto known = out_[from].find(to);
-    if (known == out_[from].end()) {
-      out_[from].emplace(to, std::move(by));
-      in_[to].insert(from);
+  void connect(std::size_t source, std::size_t target, regex_node label) {
+    const auto known = out_[source].find(target);
+    if (known == out_[source].end()) {
+      out_[source].emplace(target, std::move(label));
+      in_[target].insert(source);
       return;
     }
-    auto& all = known->second;
-    if (all.type != kind::alternatives) {
-      auto first = std::move(all);
-      all = regex_node{.type = kind::alternatives};
-      all.parts.push_back(std::move(first));
+    auto& labels = known->second;
+    if (labels.type != kind::alternatives) {
+      auto first = std::move(labels);
+      labels = regex_node{.type = kind::alternatives};
+      labels.parts.push_back(std::move(first));
     }
-    all.parts.push_back(std::move(by));
-    if (states_of(all) > max_written_states) refuse();
+    labels.parts.push_back(std::move(label));
+    if (states_of(labels) > max_written_states) refuse();
   }
 
   void take_out(std::size_t state) {
@@ -286,31 +291,31 @@ class elimination {
     auto incoming = std::move(in_[state]);
     in_.erase(state);
     incoming.erase(state);
-    for (const auto& [to, by] : outgoing) in_[to].erase(state);
-    for (const auto from : incoming) {
-      const auto first = std::move(out_[from].at(state));
-      out_[from].erase(state);
-      for (const auto& [to, by] : outgoing) {
+    for (const auto& [target, label] : outgoing) in_[target].erase(state);
+    for (const auto source : incoming) {
+      const auto first = std::move(out_[source].at(state));
+      out_[source].erase(state);
+      for (const auto& [target, label] : outgoing) {
         std::vector<regex_node> parts = {first};
         if (loop) parts.push_back(*loop);
-        parts.push_back(by);
-        auto all = sequence_of(flat(std::move(parts)));
-        if (states_of(all) > max_written_states) refuse();
-        connect(from, to, std::move(all));
+        parts.push_back(label);
+        auto path = sequence_of(flat(std::move(parts)));
+        if (states_of(path) > max_written_states) refuse();
+        connect(source, target, std::move(path));
       }
     }
   }
 
   static std::vector<regex_node> flat(std::vector<regex_node> parts) {
-    std::vector<regex_node> all;
+    std::vector<regex_node> result;
     for (auto& part : parts) {
       if (part.type != kind::sequence) {
-        all.push_back(std::move(part));
+        result.push_back(std::move(part));
         continue;
       }
-      for (auto& inner : part.parts) all.push_back(std::move(inner));
+      for (auto& inner : part.parts) result.push_back(std::move(inner));
     }
-    return all;
+    return result;
   }
 
   std::size_t states_;

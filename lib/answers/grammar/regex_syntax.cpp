@@ -24,29 +24,29 @@ const character_set space = {{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},  
                              {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
 const character_set line_ends = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
 
-regex_node anything() { return repeat_of(of_set(character_set::all()), {}); }
+regex_node anything() { return repeat_of(of_set(character_set::full()), {}); }
 
 class regex_parser {
  public:
-  regex_parser(std::string_view pattern, regex_match what) : pattern_(pattern), rest_(pattern), what_(what) {}
+  regex_parser(std::string_view pattern, regex_match match) : pattern_(pattern), rest_(pattern), match_(match) {}
 
   regex_node run() {
     if (pattern_.size() > max_pattern_bytes)
       throw grammar_error("a pattern of " + std::to_string(pattern_.size()) + " bytes exceeds the limit of " +
                           std::to_string(max_pattern_bytes));
     if (!text::is_utf8(pattern_)) refuse("is not UTF-8");
-    auto all = alternatives_of(place::top);
+    auto result = alternatives_of(place::top);
     if (!rest_.empty()) refuse("has a ) without its (");
-    return all;
+    return result;
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& what) const {
-    throw grammar_error("the pattern " + cogen::json::in_quotes(pattern_) + " " + what);
+  [[noreturn]] void refuse(const std::string& problem) const {
+    throw grammar_error("the pattern " + cogen::json::in_quotes(pattern_) + " " + problem);
   }
 
-  [[noreturn]] void refuse_support(const std::string& what) const {
-    refuse("uses " + what + ", which is not supported");
+  [[noreturn]] void refuse_support(const std::string& feature) const {
+    refuse("uses " + feature + ", which is not supported");
   }
 
   bool take(std::string_view beginning) {
@@ -69,12 +69,12 @@ class regex_parser {
   struct lookahead {
     std::size_t part;
     bool negated;
-    regex_node what;
+    regex_node condition;
   };
 
   regex_node alternatives_of(place where, bool at_start = true) {
-    regex_node all{.type = kind::alternatives};
-    const bool may_be_anywhere = where == place::top && what_ == regex_match::search;
+    regex_node result{.type = kind::alternatives};
+    const bool may_be_anywhere = where == place::top && match_ == regex_match::search;
     do {
       const bool starts = where != place::group && at_start && take_all("^");
       std::vector<lookahead> lookaheads;
@@ -84,9 +84,9 @@ class regex_parser {
       if ((may_be_anywhere || where == place::lookahead) && !ends) part.parts.push_back(anything());
       part = with_lookaheads(std::move(part), lookaheads);
       if (may_be_anywhere && !starts) part.parts.insert(part.parts.begin(), anything());
-      all.parts.push_back(std::move(part));
+      result.parts.push_back(std::move(part));
     } while (take("|"));
-    return any_of(std::move(all.parts));
+    return any_of(std::move(result.parts));
   }
 
   bool take_all(std::string_view anchor) {
@@ -96,31 +96,31 @@ class regex_parser {
   }
 
   regex_node sequence_of(std::vector<lookahead>* lookaheads, bool at_start) {
-    regex_node all{.type = kind::sequence};
+    regex_node result{.type = kind::sequence};
     while (!rest_.empty() && std::string_view("|)^$").find(rest_.front()) == std::string_view::npos) {
       const bool negated = rest_.starts_with("(?!");
       if (lookaheads && (take("(?=") || take("(?!"))) {
-        auto inside = in_group([&] { return alternatives_of(place::lookahead, at_start && all.parts.empty()); });
-        lookaheads->push_back({all.parts.size(), negated, std::move(inside)});
+        auto inside = in_group([&] { return alternatives_of(place::lookahead, at_start && result.parts.empty()); });
+        lookaheads->push_back({result.parts.size(), negated, std::move(inside)});
       } else {
-        all.parts.push_back(repeat_of(atom()));
+        result.parts.push_back(repeat_of(atom()));
       }
     }
-    return all;
+    return result;
   }
 
   /// From the last one on, each holds for all that follows it.
-  regex_node with_lookaheads(regex_node all, std::vector<lookahead>& lookaheads) const {
+  regex_node with_lookaheads(regex_node node, std::vector<lookahead>& lookaheads) const {
     for (; !lookaheads.empty(); lookaheads.pop_back()) {
-      auto& [part, negated, what] = lookaheads.back();
-      const auto from = all.parts.begin() + static_cast<std::ptrdiff_t>(part);
-      const auto rest = grammar::sequence_of({from, all.parts.end()});
-      auto both = negated ? intersection({rest}, {what}) : intersection({rest, what}, {});
-      all.parts.erase(from, all.parts.end());
+      auto& [part, negated, condition] = lookaheads.back();
+      const auto begin = node.parts.begin() + static_cast<std::ptrdiff_t>(part);
+      const auto rest = grammar::sequence_of({begin, node.parts.end()});
+      auto both = negated ? intersection({rest}, {condition}) : intersection({rest, condition}, {});
+      node.parts.erase(begin, node.parts.end());
       if (!both) refuse("has a lookahead that leaves nothing");
-      all.parts.push_back(std::move(*both));
+      node.parts.push_back(std::move(*both));
     }
-    return all;
+    return node;
   }
 
   template <typename Read>
@@ -158,8 +158,8 @@ class regex_parser {
     const auto inside = rest_.substr(1, rest_.find('}') - 1);
     const auto digits = inside.substr(0, inside.find(','));
     const auto are_digits = [](std::string_view text) {
-      return std::ranges::all_of(text,
-                                 [](char each) { return decimal_digits.contains(static_cast<unsigned char>(each)); });
+      return std::ranges::all_of(
+          text, [](char character) { return decimal_digits.contains(static_cast<unsigned char>(character)); });
     };
     const bool ends = rest_.find('}') != std::string_view::npos;
     const auto more = inside.substr(std::min(inside.size(), digits.size() + 1));
@@ -224,8 +224,8 @@ class regex_parser {
   }
 
   void add_range(character_set& set, const character_set& first, const character_set& last) const {
-    const auto single = [](const character_set& each) {
-      return each.ranges().size() == 1 && each.ranges()[0].first == each.ranges()[0].last;
+    const auto single = [](const character_set& characters) {
+      return characters.ranges().size() == 1 && characters.ranges()[0].first == characters.ranges()[0].last;
     };
     if (!single(first) || !single(last)) refuse("has a class of characters at an end of a range");
     if (last.ranges()[0].first < first.ranges()[0].first) refuse("has the ends of a range out of order");
@@ -259,7 +259,7 @@ class regex_parser {
       case 'P':
         return property().complement();
       default:
-        return one(escaped_character(character));
+        return singleton(escaped_character(character));
     }
   }
 
@@ -273,7 +273,7 @@ class regex_parser {
     return std::move(*characters);
   }
 
-  static character_set one(char32_t character) { return {{character, character}}; }
+  static character_set singleton(char32_t character) { return {{character, character}}; }
 
   char32_t escaped_character(char32_t character) {
     switch (character) {
@@ -335,7 +335,7 @@ class regex_parser {
 
   std::string_view pattern_;
   std::string_view rest_;
-  regex_match what_;
+  regex_match match_;
   int depth_ = 0;
 };
 
@@ -344,43 +344,43 @@ const character_set escaped_in_json = {{0, 0x1F}, {'"', '"'}, {'\\', '\\'}};
 using places = std::set<std::size_t>;
 
 /// Where matches end that begin at one of these places.
-places ends_of(const regex_node& node, std::u32string_view text, const places& from);
+places ends_of(const regex_node& node, std::u32string_view text, const places& starts);
 
-places ends_of_repeat(const regex_node& node, std::u32string_view text, places from) {
+places ends_of_repeat(const regex_node& node, std::u32string_view text, places starts) {
   places ends;
-  if (node.times.least == 0) ends = from;
-  for (std::uint64_t count = 1; count <= node.times.most && !from.empty(); ++count) {
-    auto next = ends_of(node.parts.front(), text, from);
+  if (node.times.least == 0) ends = starts;
+  for (std::uint64_t count = 1; count <= node.times.most && !starts.empty(); ++count) {
+    auto next = ends_of(node.parts.front(), text, starts);
     if (count >= node.times.least) {
-      const auto before = ends.size();
+      const auto previous = ends.size();
       ends.insert(next.begin(), next.end());
-      if (ends.size() == before) break;
+      if (ends.size() == previous) break;
     }
-    if (next == from) {  // each repetition may be empty
+    if (next == starts) {  // each repetition may be empty
       ends.insert(next.begin(), next.end());
       break;
     }
-    from = std::move(next);
+    starts = std::move(next);
   }
   return ends;
 }
 
-places ends_of(const regex_node& node, std::u32string_view text, const places& from) {
+places ends_of(const regex_node& node, std::u32string_view text, const places& starts) {
   places ends;
   switch (node.type) {
     case kind::set:
-      for (const auto place : from)
+      for (const auto place : starts)
         if (place < text.size() && node.set.contains(text[place])) ends.insert(place + 1);
       return ends;
     case kind::sequence:
-      ends = from;
+      ends = starts;
       for (const auto& part : node.parts) ends = ends_of(part, text, ends);
       return ends;
     case kind::alternatives:
-      for (const auto& part : node.parts) ends.merge(ends_of(part, text, from));
+      for (const auto& part : node.parts) ends.merge(ends_of(part, text, starts));
       return ends;
     case kind::repeat:
-      return ends_of_repeat(node, text, from);
+      return ends_of_repeat(node, text, starts);
   }
   return ends;
 }
@@ -399,13 +399,13 @@ std::uint64_t plus_at_most(std::uint64_t left, std::uint64_t right) {
 regex_node of_set(character_set set) { return {.type = kind::set, .set = std::move(set)}; }
 
 regex_node of_text(std::string_view utf8) {
-  regex_node all;
+  regex_node result;
   while (!utf8.empty()) {
     const auto next = text::first_character(utf8);
-    all.parts.push_back(of_set({{next.code_point, next.code_point}}));
+    result.parts.push_back(of_set({{next.code_point, next.code_point}}));
     utf8.remove_prefix(next.length);
   }
-  return all;
+  return result;
 }
 
 regex_node sequence_of(std::vector<regex_node> parts) { return {.type = kind::sequence, .parts = std::move(parts)}; }
@@ -416,12 +416,12 @@ regex_node any_of(std::vector<regex_node> parts) {
 }
 
 regex_node repeat_of(regex_node part, repetition times) {
-  regex_node all{.type = kind::repeat, .times = times};
-  all.parts.push_back(std::move(part));
-  return all;
+  regex_node result{.type = kind::repeat, .times = times};
+  result.parts.push_back(std::move(part));
+  return result;
 }
 
-regex_node parse_regex(std::string_view pattern, regex_match what) { return regex_parser(pattern, what).run(); }
+regex_node parse_regex(std::string_view pattern, regex_match match) { return regex_parser(pattern, match).run(); }
 
 bool matches(const regex_node& node, std::string_view utf8) {
   std::u32string text;
@@ -436,32 +436,32 @@ bool matches(const regex_node& node, std::string_view utf8) {
 repetition lengths_of(const regex_node& node) {
   if (node.type == kind::set) return {1, 1};
   if (node.type == kind::repeat) {
-    const auto one = lengths_of(node.parts.front());
-    return {times_at_most(one.least, node.times.least), times_at_most(one.most, node.times.most)};
+    const auto inner = lengths_of(node.parts.front());
+    return {times_at_most(inner.least, node.times.least), times_at_most(inner.most, node.times.most)};
   }
   if (node.type == kind::alternatives) {
-    repetition all{repetition::unlimited, 0};
+    repetition total{repetition::unlimited, 0};
     for (const auto& part : node.parts) {
-      const auto one = lengths_of(part);
-      all = {std::min(all.least, one.least), std::max(all.most, one.most)};
+      const auto inner = lengths_of(part);
+      total = {std::min(total.least, inner.least), std::max(total.most, inner.most)};
     }
-    return all;
+    return total;
   }
-  repetition all{0, 0};
+  repetition total{0, 0};
   for (const auto& part : node.parts) {
-    const auto one = lengths_of(part);
-    all = {plus_at_most(all.least, one.least), plus_at_most(all.most, one.most)};
+    const auto inner = lengths_of(part);
+    total = {plus_at_most(total.least, inner.least), plus_at_most(total.most, inner.most)};
   }
-  return all;
+  return total;
 }
 
 namespace {
 
 /// Characters as themselves, if the set has some.
-void add_set(std::vector<regex_node>& ways, const std::string& before, character_set set) {
+void add_set(std::vector<regex_node>& ways, const std::string& prefix, character_set set) {
   if (set.empty()) return;
-  if (before.empty()) return ways.push_back(of_set(std::move(set)));
-  ways.push_back(sequence_of({of_text(before), of_set(std::move(set))}));
+  if (prefix.empty()) return ways.push_back(of_set(std::move(set)));
+  ways.push_back(sequence_of({of_text(prefix), of_set(std::move(set))}));
 }
 
 /// Their shortest escapes: a letter each, or two digits.

@@ -31,7 +31,7 @@ enum class regex_match : std::uint8_t { whole, search };
 
 /// Reads the syntax of ECMAScript with its flag `u`. A pattern that may match anywhere gets what stands around the
 /// match. Throws grammar_error, naming what is malformed, has no counterpart in a grammar, or exceeds a limit.
-regex_node parse_regex(std::string_view pattern, regex_match what);
+regex_node parse_regex(std::string_view pattern, regex_match match);
 
 /// Whether the whole text matches.
 bool matches(const regex_node& node, std::string_view utf8);

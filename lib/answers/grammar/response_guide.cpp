@@ -36,18 +36,18 @@ class response_guide : public guide {
     else if (rules.in_reasoning)
       begin_reasoning();
     else
-      at_.where = answer_ ? place::opening : place::text;
+      current_.where = answer_ ? place::opening : place::text;
   }
 
   bool allow(std::span<std::uint64_t> tokens) override {
-    switch (at_.where) {
+    switch (current_.where) {
       case place::opening:
         return allow_opening(tokens);
       case place::reasoning:
         return allow_reasoning(tokens);
       case place::closing:
         std::ranges::fill(tokens, 0);
-        set(tokens, marks_->reasoning_close[at_.closed], true);
+        set(tokens, marks_->reasoning_close[current_.closed], true);
         return true;
       case place::text:
         return allow_text(tokens);
@@ -60,61 +60,62 @@ class response_guide : public guide {
   }
 
   void accept(token next) override {
-    auto before = at_;
-    before.accepted = next;
-    switch (at_.where) {
+    auto previous = current_;
+    previous.accepted = next;
+    switch (current_.where) {
       case place::opening:
-        before.guided = accept_opening(next);
+        previous.guided = accept_opening(next);
         break;
       case place::reasoning:
         accept_reasoning(next);
         break;
       case place::closing:
-        if (next != marks_->reasoning_close[at_.closed]) refuse(next);
-        if (++at_.closed == marks_->reasoning_close.size()) begin_answer();
+        if (next != marks_->reasoning_close[current_.closed]) refuse(next);
+        if (++current_.closed == marks_->reasoning_close.size()) begin_answer();
         break;
       case place::text:
-        before.began_call = accept_text(next);
+        previous.began_call = accept_text(next);
         break;
       case place::call:
         calls_.back()->accept(next);
-        before.guided = true;
-        if (calls_.back()->is_complete()) at_ = {.where = place::text, .reasoned = at_.reasoned};
+        previous.guided = true;
+        if (calls_.back()->is_complete()) current_ = {.where = place::text, .reasoned = current_.reasoned};
         break;
       case place::answer:
         answer_->accept(next);
-        before.guided = true;
+        previous.guided = true;
         break;
     }
-    before_.push_back(std::move(before));
+    history_.push_back(std::move(previous));
   }
 
   void roll_back(int tokens) override {
-    if (tokens < 0 || static_cast<std::size_t>(tokens) > before_.size())
-      throw std::invalid_argument("a guide that has accepted " + std::to_string(before_.size()) +
+    if (tokens < 0 || static_cast<std::size_t>(tokens) > history_.size())
+      throw std::invalid_argument("a guide that has accepted " + std::to_string(history_.size()) +
                                   " tokens cannot roll back " + std::to_string(tokens));
     for (; tokens > 0; --tokens) {
-      at_ = std::move(before_.back());
-      before_.pop_back();
-      if (at_.guided) (at_.where == place::call ? *calls_.back() : *answer_).roll_back(1);
-      if (std::exchange(at_.began_call, false)) calls_.pop_back();
-      at_.guided = false;
+      current_ = std::move(history_.back());
+      history_.pop_back();
+      if (current_.guided) (current_.where == place::call ? *calls_.back() : *answer_).roll_back(1);
+      if (std::exchange(current_.began_call, false)) calls_.pop_back();
+      current_.guided = false;
     }
   }
 
   std::unique_ptr<guide> clone() const override { return std::make_unique<response_guide>(*this); }
 
   bool is_complete() const override {
-    if (at_.where == place::call || at_.where == place::closing) return false;
+    if (current_.where == place::call || current_.where == place::closing) return false;
     if (!answer_) return true;
-    return (at_.where == place::answer || at_.where == place::opening) && answer_->is_complete();
+    return (current_.where == place::answer || current_.where == place::opening) && answer_->is_complete();
   }
 
   std::vector<token> forced() override {
-    if (at_.where == place::closing)
-      return {marks_->reasoning_close.begin() + static_cast<std::ptrdiff_t>(at_.closed), marks_->reasoning_close.end()};
-    if (at_.where == place::call) return calls_.back()->forced();
-    return at_.where == place::answer ? answer_->forced() : std::vector<token>();
+    if (current_.where == place::closing)
+      return {marks_->reasoning_close.begin() + static_cast<std::ptrdiff_t>(current_.closed),
+              marks_->reasoning_close.end()};
+    if (current_.where == place::call) return calls_.back()->forced();
+    return current_.where == place::answer ? answer_->forced() : std::vector<token>();
   }
 
   response_guide(const response_guide& other)
@@ -123,8 +124,8 @@ class response_guide : public guide {
         forbids_calls_(other.forbids_calls_),
         grammar_(other.grammar_),
         answer_(other.answer_ ? other.answer_->clone() : nullptr),
-        at_(other.at_),
-        before_(other.before_) {
+        current_(other.current_),
+        history_(other.history_) {
     for (const auto& each : other.calls_) calls_.push_back(each->clone());
   }
 
@@ -152,15 +153,15 @@ class response_guide : public guide {
   // The reasoning
 
   void begin_reasoning() {
-    at_ = {.where = place::reasoning, .reasoned = at_.reasoned};
+    current_ = {.where = place::reasoning, .reasoned = current_.reasoned};
     close_when_spent();
   }
 
   void close_when_spent() {
-    if (budget_ && at_.reasoned >= *budget_) at_ = {.where = place::closing, .reasoned = at_.reasoned};
+    if (budget_ && current_.reasoned >= *budget_) current_ = {.where = place::closing, .reasoned = current_.reasoned};
   }
 
-  void begin_answer() { at_ = {.where = answer_ ? place::answer : place::text, .reasoned = at_.reasoned}; }
+  void begin_answer() { current_ = {.where = answer_ ? place::answer : place::text, .reasoned = current_.reasoned}; }
 
   bool allow_opening(std::span<std::uint64_t> tokens) {
     if (!answer_->allow(tokens)) return false;
@@ -179,27 +180,27 @@ class response_guide : public guide {
   }
 
   /// Behind the end of the reasoning, in the same token, a guided answer does not begin yet.
-  bool is_cut(const text_trigger::completion& each) const {
-    const auto spelled = marks_->reasoning_end->spelling(each.id);
-    return answer_ && !is_blank(spelled.substr(spelled.size() - each.found.after));
+  bool is_cut(const text_trigger::completion& candidate) const {
+    const auto spelled = marks_->reasoning_end->spelling(candidate.id);
+    return answer_ && !is_blank(spelled.substr(spelled.size() - candidate.found.after));
   }
 
   bool allow_reasoning(std::span<std::uint64_t> tokens) {
     if (!answer_) return false;
     allow_all(tokens);
     for (const auto id : marks_->ends) set(tokens, id, false);
-    for (const auto& each : marks_->reasoning_end->completions(at_.tail))
+    for (const auto& each : marks_->reasoning_end->completions(current_.tail))
       if (is_cut(each)) set(tokens, each.id, false);
     return true;
   }
 
   void accept_reasoning(token next) {
     if (answer_ && std::ranges::find(marks_->ends, next) != marks_->ends.end()) refuse(next);
-    auto tail = at_.tail;
+    auto tail = current_.tail;
     const auto found = marks_->reasoning_end->step(tail, next);
     if (found && is_cut({next, *found})) refuse(next);
-    at_.tail = std::move(tail);
-    ++at_.reasoned;
+    current_.tail = std::move(tail);
+    ++current_.reasoned;
     if (found) return begin_answer();
     close_when_spent();
   }
@@ -208,11 +209,11 @@ class response_guide : public guide {
 
   bool opens_call(const text_trigger::match& found) const { return found.which < marks_->calls; }
 
-  bool is_forbidden(const text_trigger::completion& each) const {
-    if (!opens_call(each.found)) return false;
+  bool is_forbidden(const text_trigger::completion& candidate) const {
+    if (!opens_call(candidate.found)) return false;
     if (forbids_calls_ || !grammar_) return forbids_calls_;
     try {
-      static_cast<void>(call_after(each.id, each.found));
+      static_cast<void>(call_after(candidate.id, candidate.found));
       return false;
     } catch (const std::invalid_argument&) {
       return true;
@@ -221,10 +222,10 @@ class response_guide : public guide {
 
   bool allow_text(std::span<std::uint64_t> tokens) {
     if (!forbids_calls_ && !grammar_) return false;
-    auto completions = marks_->openings->completions(at_.tail);
-    std::erase_if(completions, [&](const auto& each) {
-      const bool may_be_wrong = forbids_calls_ || each.found.after > 0 || !at_.tail.empty();
-      return !may_be_wrong || !is_forbidden(each);
+    auto completions = marks_->openings->completions(current_.tail);
+    std::erase_if(completions, [&](const auto& candidate) {
+      const bool may_be_wrong = forbids_calls_ || candidate.found.after > 0 || !current_.tail.empty();
+      return !may_be_wrong || !is_forbidden(candidate);
     });
     if (completions.empty()) return false;
     allow_all(tokens);
@@ -234,14 +235,14 @@ class response_guide : public guide {
 
   /// Says whether a call has begun.
   bool accept_text(token next) {
-    auto tail = at_.tail;
+    auto tail = current_.tail;
     const auto found = marks_->openings ? marks_->openings->step(tail, next) : std::nullopt;
     if (found && opens_call(*found) && forbids_calls_) refuse(next);
     const bool begins_call = found && opens_call(*found) && grammar_;
     if (begins_call) calls_.push_back(call_after(next, *found));
-    at_.tail = std::move(tail);
+    current_.tail = std::move(tail);
     if (begins_call)
-      at_ = {.where = calls_.back()->is_complete() ? place::text : place::call, .reasoned = at_.reasoned};
+      current_ = {.where = calls_.back()->is_complete() ? place::text : place::call, .reasoned = current_.reasoned};
     else if (found && !opens_call(*found))
       begin_reasoning();
     return begins_call;
@@ -253,9 +254,9 @@ class response_guide : public guide {
     std::vector<token> spelled_by = {last};
     const auto wanted = openings.text(found.which).size() + found.after;
     auto bytes = openings.spelling(last).size();
-    for (auto before = before_.rbegin(); bytes < wanted; ++before) {
-      spelled_by.push_back(before->accepted);
-      bytes += openings.spelling(before->accepted).size();
+    for (auto previous = history_.rbegin(); bytes < wanted; ++previous) {
+      spelled_by.push_back(previous->accepted);
+      bytes += openings.spelling(previous->accepted).size();
     }
     std::ranges::reverse(spelled_by);
     auto first = spelled_by.begin();
@@ -271,8 +272,8 @@ class response_guide : public guide {
   bool forbids_calls_;
   std::shared_ptr<const compiled_grammar> grammar_;
   std::unique_ptr<guide> answer_;
-  state at_;
-  std::vector<state> before_;                  // each accepted token
+  state current_;
+  std::vector<state> history_;                 // each accepted token
   std::vector<std::unique_ptr<guide>> calls_;  // those that have begun
 };
 

@@ -15,8 +15,8 @@ const std::string separator = R"("," ws)";
 
 /// Whether a case has such a keyword that asks something.
 bool asks_for_distinct_items(const schema_case& applied) {
-  return std::ranges::any_of(applied, [](const applied_schema& each) {
-    const auto* unique = member(*each.schema, "uniqueItems");
+  return std::ranges::any_of(applied, [](const applied_schema& part) {
+    const auto* unique = member(*part.schema, "uniqueItems");
     return unique && unique->get_bool();
   });
 }
@@ -60,14 +60,14 @@ std::string schema_writer::items(const schema_case& applied, std::size_t prefix,
   const auto own = static_cast<std::size_t>(std::min<std::uint64_t>(prefix, count.most));
   std::vector<std::string> first;
   for (std::size_t i = 0; i < own; ++i) first.push_back(item(applied, i));
-  auto all = own == count.most ? literal("") : items_alike(applied, own, count);
+  auto result = own == count.most ? literal("") : items_alike(applied, own, count);
   for (auto done = own; done-- > 0;) {
     const auto rest = rules_.new_name("items");
-    rules_.add(rest, all);
-    all = done == 0 ? sequence({first[done], rest}) : sequence({separator, first[done], rest});
-    if (done >= count.least) all = optional(all);
+    rules_.add(rest, result);
+    result = done == 0 ? sequence({first[done], rest}) : sequence({separator, first[done], rest});
+    if (done >= count.least) result = optional(result);
   }
-  return all;
+  return result;
 }
 
 std::string schema_writer::item(const schema_case& applied, std::size_t index) {
@@ -75,11 +75,12 @@ std::string schema_writer::item(const schema_case& applied, std::size_t index) {
 }
 
 std::string schema_writer::items_alike(const schema_case& applied, std::size_t done, repetition count) {
-  const auto each = item(applied, done);
+  const auto element = item(applied, done);
   const auto least = less(count.least, done), most = less(count.most, done);
-  if (done > 0) return counted(sequence({separator, each}), {least, most}, rules_);
-  const auto all = sequence({each, counted(sequence({separator, each}), {less(least, 1), less(most, 1)}, rules_)});
-  return least == 0 ? optional(all) : all;
+  if (done > 0) return counted(sequence({separator, element}), {least, most}, rules_);
+  const auto items =
+      sequence({element, counted(sequence({separator, element}), {less(least, 1), less(most, 1)}, rules_)});
+  return least == 0 ? optional(items) : items;
 }
 
 std::optional<std::string> schema_writer::items_with_contained(const schema_case& applied, std::size_t prefix,
@@ -99,9 +100,9 @@ std::optional<std::string> schema_writer::items_with_contained(const schema_case
     if (cases_.is_empty(item)) return std::nullopt;
     return sequence({rule_of(item), "ws"});
   };
-  const auto* others = times.most == repetition::unlimited ? nullptr : &cases_.without(wanted);
+  const auto* remaining = times.most == repetition::unlimited ? nullptr : &cases_.without(wanted);
   return kept(applied, {"contains"}, [&] {
-    return add_item_sequence({.item = [&](std::size_t index) { return rule_with(index, others); },
+    return add_item_sequence({.item = [&](std::size_t index) { return rule_with(index, remaining); },
                               .wanted = [&](std::size_t index) { return rule_with(index, &wanted); },
                               .own_schemas = prefix,
                               .count = count,
@@ -113,8 +114,8 @@ std::optional<std::string> schema_writer::items_with_contained(const schema_case
 std::optional<std::string> schema_writer::items_of_kinds(const schema_case& applied, std::size_t prefix,
                                                          repetition count) {
   const auto contained = contained_of(applied);
-  const bool are_counted = std::ranges::any_of(contained, [](const json::value* each) {
-    return member(*each, "maxContains") || (member(*each, "minContains") && *member(*each, "minContains") != 1);
+  const bool are_counted = std::ranges::any_of(contained, [](const json::value* schema) {
+    return member(*schema, "maxContains") || (member(*schema, "minContains") && *member(*schema, "minContains") != 1);
   });
   if (are_counted || contained.size() > max_item_kinds)
     cases_.refuse(applied, {"contains"},
@@ -143,11 +144,11 @@ std::optional<std::string> schema_writer::few_distinct_items(const std::vector<j
 std::string schema_writer::distinct_bracket(const schema_case& applied, std::size_t prefix, repetition count) {
   schema_set wanted;
   auto needed = count.least;
-  for (const auto* each : contained_of(applied)) {
-    wanted.insert(member(*each, "contains"));
-    const auto* least = member(*each, "minContains");
+  for (const auto* schema : contained_of(applied)) {
+    wanted.insert(member(*schema, "contains"));
+    const auto* least = member(*schema, "minContains");
     needed = std::max(needed, least ? static_cast<std::uint64_t>(number_of(*least)) : 1);
-    if (member(*each, "maxContains"))
+    if (member(*schema, "maxContains"))
       cases_.refuse(applied, {"uniqueItems"}, "\"uniqueItems\" beside \"maxContains\" is not supported");
   }
   for (std::size_t i = 0; needed > 1 && i <= prefix && i < needed; ++i) {
@@ -165,10 +166,12 @@ std::string schema_writer::distinct_bracket(const schema_case& applied, std::siz
 /// Each of them may go on, whatever it has to differ from.
 bool schema_writer::are_endless_strings(const schema_set& schemas) {
   const auto cases = cases_.expand(schemas);
-  return !cases.empty() && std::ranges::all_of(cases, [&](const schema_case& each) {
-    const auto is_other = [&](value_type type) { return type != value_type::string && cases_.allows(each, type); };
-    if (cases_.values_of(each) || std::ranges::any_of(all_value_types, is_other)) return false;
-    const auto strings = cases_.strings_of(each);
+  return !cases.empty() && std::ranges::all_of(cases, [&](const schema_case& alternative) {
+    const auto is_other = [&](value_type type) {
+      return type != value_type::string && cases_.allows(alternative, type);
+    };
+    if (cases_.values_of(alternative) || std::ranges::any_of(all_value_types, is_other)) return false;
+    const auto strings = cases_.strings_of(alternative);
     return strings.lengths.most == repetition::unlimited && strings.patterns.empty() && strings.denied.empty() &&
            strings.excluded.empty();
   });
@@ -177,7 +180,7 @@ bool schema_writer::are_endless_strings(const schema_set& schemas) {
 std::optional<std::vector<json::value>> schema_writer::listed_values(const schema_set& schemas) {
   std::vector<json::value> values;
   const auto add_value = [&](const json::value& value) {
-    if (std::ranges::none_of(values, [&](const json::value& each) { return are_equal(each, value); }))
+    if (std::ranges::none_of(values, [&](const json::value& known) { return are_equal(known, value); }))
       values.push_back(value);
   };
   for (const auto& each : cases_.expand(schemas)) {

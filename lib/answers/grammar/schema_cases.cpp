@@ -17,7 +17,7 @@ namespace json = boost::json;
 const json::value never = false;
 
 /// With fewer choices left, it is quicker to try all of them.
-constexpr std::size_t least_pruned_choices = 2;
+constexpr std::size_t min_pruned_choices = 2;
 
 /// Choices that a value waits for while others are made.
 constexpr int max_nested_choices = 1000;
@@ -41,18 +41,18 @@ bool contains(const std::vector<std::string>& texts, std::string_view wanted) {
 std::vector<const json::value*> excluded_by(const json::value& schema) {
   const auto* inner = member(schema, "not");
   if (!inner || !inner->is_object() || inner->get_object().size() != 1) return {};
-  if (const auto* one = member(*inner, "const")) return {one};
+  if (const auto* value = member(*inner, "const")) return {value};
   std::vector<const json::value*> values;
   if (const auto* list = member(*inner, "enum"); list && list->is_array())
-    for (const auto& each : list->get_array()) values.push_back(&each);
+    for (const auto& entry : list->get_array()) values.push_back(&entry);
   return values;
 }
 
 std::vector<const json::value*> excluded_by(const schema_case& applied) {
-  std::vector<const json::value*> all;
+  std::vector<const json::value*> values;
   for (const auto& each : applied)
-    for (const auto* value : excluded_by(*each.schema)) all.push_back(value);
-  return all;
+    for (const auto* value : excluded_by(*each.schema)) values.push_back(value);
+  return values;
 }
 
 /// The pattern or the format of a `not` with nothing else, which no other schema expresses, either.
@@ -76,9 +76,10 @@ bool denies_integers(const json::value& schema) {
 }
 
 bool is_below(const schema_case& applied, std::size_t index, std::size_t above) {
-  for (auto at = static_cast<int>(index); at >= 0; at = applied[static_cast<std::size_t>(at)].parent) {
-    if (at == static_cast<int>(above)) return true;
-    if (!applied[static_cast<std::size_t>(at)].evaluates) return false;
+  for (auto ancestor = static_cast<int>(index); ancestor >= 0;
+       ancestor = applied[static_cast<std::size_t>(ancestor)].parent) {
+    if (ancestor == static_cast<int>(above)) return true;
+    if (!applied[static_cast<std::size_t>(ancestor)].evaluates) return false;
   }
   return false;
 }
@@ -125,9 +126,9 @@ void schema_budget::spend() {
 std::vector<schema_case> schema_cases::expand(const schema_set& schemas) {
   pending state;
   for (const auto* each : schemas) state.schemas.push_back({each});
-  const auto lists_values = [&](const applied_schema& each) {
-    document_.check(*each.schema);
-    return member(*each.schema, "enum") || member(*each.schema, "const");
+  const auto lists_values = [&](const applied_schema& part) {
+    document_.check(*part.schema);
+    return member(*part.schema, "enum") || member(*part.schema, "const");
   };
   if (std::ranges::any_of(state.schemas, lists_values)) return {state.schemas};
   std::vector<schema_case> cases;
@@ -153,7 +154,7 @@ void schema_cases::expand(pending state, std::vector<schema_case>& cases) {
   }
   const auto choice = std::move(state.choices.back());
   state.choices.pop_back();
-  if (state.choices.size() + 1 >= least_pruned_choices && is_empty(state.applied)) return;
+  if (state.choices.size() + 1 >= min_pruned_choices && is_empty(state.applied)) return;
   if (++nested_choices_ > max_nested_choices)
     throw schema_size_error("JSON schema: it nests more than " + std::to_string(max_nested_choices) + " choices");
   for (const auto& each : choice) {
@@ -177,8 +178,8 @@ void schema_cases::apply(pending& state, const applied_schema& next) {
   state.applied.push_back(next);
   const auto waiting = static_cast<std::ptrdiff_t>(state.schemas.size());
   if (member(schema, "$ref")) state.schemas.push_back({&document_.resolve(schema), index});
-  if (const auto* all = member(schema, "allOf"))
-    for (const auto& each : all->get_array()) state.schemas.push_back({&each, index});
+  if (const auto* parts = member(schema, "allOf"))
+    for (const auto& part : parts->get_array()) state.schemas.push_back({&part, index});
   if (const auto* no = member(schema, "not");
       no && excluded_by(schema).empty() && !denies_strings(schema) && !denies_integers(schema))
     state.schemas.push_back({&negation_of(*no), index, false});
@@ -191,7 +192,7 @@ void schema_cases::apply(pending& state, const applied_schema& next) {
 void schema_cases::apply_choices(pending& state, const json::value& schema, int index) {
   if (const auto* any = member(schema, "anyOf")) {
     std::vector<branch> branches;
-    for (const auto& each : any->get_array()) branches.push_back({{&each, index}});
+    for (const auto& option : any->get_array()) branches.push_back({{&option, index}});
     state.choices.push_back(std::move(branches));
   }
   if (member(schema, "oneOf")) state.choices.push_back(branches_of_one(schema, index));
@@ -205,17 +206,17 @@ void schema_cases::apply_choices(pending& state, const json::value& schema, int 
 
 void schema_cases::apply_dependencies(pending& state, const json::value& schema, int index) {
   for (const auto* keyword : {"dependentRequired", "dependentSchemas", "dependencies"}) {
-    const auto* all = member(schema, keyword);
-    if (!all) continue;
-    for (const auto& each : all->get_object()) {
+    const auto* dependencies = member(schema, keyword);
+    if (!dependencies) continue;
+    for (const auto& each : dependencies->get_object()) {
       const auto& then = each.value();
-      const auto& absent = made(purpose::absent, then, [&]() -> json::value {
+      const auto& absent = derive(purpose::absent, then, [&]() -> json::value {
         return {{"properties", json::object{{each.key(), false}}}};
       });
-      const auto& present = made(purpose::present, then, [&]() -> json::value {
+      const auto& present = derive(purpose::present, then, [&]() -> json::value {
         return {{"required", json::array{each.key()}}};
       });
-      const auto& needed = !then.is_array() ? then : made(purpose::needed, then, [&]() -> json::value {
+      const auto& needed = !then.is_array() ? then : derive(purpose::needed, then, [&]() -> json::value {
         return {{"required", then}};
       });
       state.choices.push_back({{{&absent, index, false}}, {{&present, index, false}, {&needed, index}}});
@@ -226,29 +227,29 @@ void schema_cases::apply_dependencies(pending& state, const json::value& schema,
 /// Exactly one: each, where the others that may hold as well do not.
 std::vector<schema_cases::branch> schema_cases::branches_of_one(const json::value& schema, int index) {
   const auto& options = member(schema, "oneOf")->get_array();
-  const auto& siblings = made(purpose::siblings, schema, [&]() -> json::value {
-    auto others = schema.get_object();
-    for (const auto* keyword : {"oneOf", "$id", "$defs", "definitions"}) others.erase(keyword);
-    return others;
+  const auto& siblings = derive(purpose::siblings, schema, [&]() -> json::value {
+    auto members = schema.get_object();
+    for (const auto* keyword : {"oneOf", "$id", "$defs", "definitions"}) members.erase(keyword);
+    return members;
   });
   std::vector<branch> branches;
   for (std::size_t i = 0; i < options.size(); ++i) {
-    branch one = {{&options[i], index}};
+    branch choice = {{&options[i], index}};
     for (std::size_t j = 0; j < options.size(); ++j)
       if (j != i && !is_surely_empty({&siblings, &options[i], &options[j]}))
-        one.push_back({&without(options[j]), index, false});
-    branches.push_back(std::move(one));
+        choice.push_back({&without(options[j]), index, false});
+    branches.push_back(std::move(choice));
   }
   return branches;
 }
 
 bool schema_cases::is_surely_empty(const schema_set& schemas) {
-  const auto before = partial_uses_;
-  return is_empty(schemas) && partial_uses_ == before;
+  const auto uses = partial_uses_;
+  return is_empty(schemas) && partial_uses_ == uses;
 }
 
 const json::value& schema_cases::without(const json::value& schema) {
-  return made(purpose::not_of, schema, [&]() -> json::value { return {{"not", schema}}; });
+  return derive(purpose::not_of, schema, [&]() -> json::value { return {{"not", schema}}; });
 }
 
 bool schema_cases::is_empty(const string_rules& strings) {
@@ -267,7 +268,7 @@ bool schema_cases::is_empty(const schema_set& schemas) {
   if (!being_tested_.insert(schemas).second) return true;
   schema_budget::check_nesting(being_tested_.size());
   const auto cases = expand(schemas);
-  const bool empty = std::ranges::all_of(cases, [&](const schema_case& each) { return is_empty(each); });
+  const bool empty = std::ranges::all_of(cases, [&](const schema_case& alternative) { return is_empty(alternative); });
   being_tested_.erase(schemas);
   if (!empty) not_empty_.insert(schemas);
   return empty;
@@ -305,18 +306,18 @@ bool schema_cases::is_empty_object(const schema_case& applied) {
 
 std::optional<std::vector<json::value>> schema_cases::values_of(const schema_case& applied) const {
   std::vector<json::value> values;
-  const auto listing = std::ranges::find_if(applied, [](const applied_schema& each) {
-    return member(*each.schema, "enum") || member(*each.schema, "const");
+  const auto listing = std::ranges::find_if(applied, [](const applied_schema& part) {
+    return member(*part.schema, "enum") || member(*part.schema, "const");
   });
   if (listing == applied.end()) return std::nullopt;
-  if (const auto* one = member(*listing->schema, "const")) {
-    values.push_back(*one);
+  if (const auto* constant = member(*listing->schema, "const")) {
+    values.push_back(*constant);
   } else {
     for (const auto& each : member(*listing->schema, "enum")->get_array()) values.push_back(each);
   }
   std::erase_if(values, [&](const json::value& value) {
     return std::ranges::any_of(applied,
-                               [&](const applied_schema& each) { return !is_valid(document_, *each.schema, value); });
+                               [&](const applied_schema& part) { return !is_valid(document_, *part.schema, value); });
   });
   return values;
 }
@@ -338,8 +339,9 @@ bool schema_cases::allows(const schema_case& applied, value_type type) const {
 }
 
 bool schema_cases::allows(const schema_case& applied, bool value) const {
-  return std::ranges::none_of(excluded_by(applied),
-                              [&](const json::value* each) { return each->is_bool() && each->get_bool() == value; });
+  return std::ranges::none_of(excluded_by(applied), [&](const json::value* excluded) {
+    return excluded->is_bool() && excluded->get_bool() == value;
+  });
 }
 
 number_range schema_cases::numbers_of(const schema_case& applied) const {
@@ -368,7 +370,7 @@ std::vector<decimal> schema_cases::excluded_numbers(const schema_case& applied) 
 }
 
 bool schema_cases::excludes_integers(const schema_case& applied) const {
-  return std::ranges::any_of(applied, [](const applied_schema& each) { return denies_integers(*each.schema); });
+  return std::ranges::any_of(applied, [](const applied_schema& part) { return denies_integers(*part.schema); });
 }
 
 std::vector<decimal> schema_cases::factors_of(const schema_case& applied) const {
@@ -423,7 +425,7 @@ std::vector<std::string> schema_cases::required_of(const schema_case& applied) c
 schema_set schema_cases::item_of(const schema_case& applied, std::size_t index) const {
   schema_set schemas;
   for (const auto& each : applied)
-    if (const auto* one = item_schema(*each.schema, index)) schemas.insert(one);
+    if (const auto* item = item_schema(*each.schema, index)) schemas.insert(item);
   add_unevaluated(
       applied, "unevaluatedItems", [&](const json::value& schema) { return item_schema(schema, index) != nullptr; },
       schemas);
@@ -443,7 +445,7 @@ schema_set schema_cases::property_of(const schema_case& applied, const std::stri
   schema_set schemas;
   for (const auto& each : applied) {
     count_step();
-    for (const auto* one : property_schemas(document_, *each.schema, name)) schemas.insert(one);
+    for (const auto* schema : property_schemas(document_, *each.schema, name)) schemas.insert(schema);
     if (const auto* names = member(*each.schema, "propertyNames"))
       if (!is_valid(document_, *names, json::value(name))) schemas.insert(&never);
   }
@@ -458,12 +460,12 @@ schema_set schema_cases::other_property_of(const schema_case& applied, const std
   schema_set schemas;
   const auto is_known_to = [&](const json::value& schema) {
     const auto* own = member(schema, "patternProperties");
-    return own && std::ranges::any_of(patterns, [&](const auto& each) { return member(*own, each); });
+    return own && std::ranges::any_of(patterns, [&](const auto& pattern) { return member(*own, pattern); });
   };
   for (const auto& each : applied) {
     if (const auto* own = member(*each.schema, "patternProperties"))
-      for (const auto& one : own->get_object())
-        if (patterns.contains(one.key()) || possible.contains(one.key())) schemas.insert(&one.value());
+      for (const auto& entry : own->get_object())
+        if (patterns.contains(entry.key()) || possible.contains(entry.key())) schemas.insert(&entry.value());
     if (const auto* rest = member(*each.schema, "additionalProperties"); rest && !is_known_to(*each.schema))
       schemas.insert(rest);
   }
@@ -475,18 +477,18 @@ schema_set schema_cases::other_property_of(const schema_case& applied, const std
 }
 
 void schema_cases::refuse(const schema_case& applied, std::initializer_list<const char*> keywords,
-                          std::string_view what) const {
+                          std::string_view reason) const {
   for (const auto* keyword : keywords)
     for (const auto& each : applied)
-      if (member(*each.schema, keyword)) document_.refuse(*each.schema, keyword, what);
-  document_.refuse(*applied.front().schema, *keywords.begin(), what);
+      if (member(*each.schema, keyword)) document_.refuse(*each.schema, keyword, reason);
+  document_.refuse(*applied.front().schema, *keywords.begin(), reason);
 }
 
 std::set<std::string> schema_cases::patterns_of(const schema_case& applied) const {
   std::set<std::string> patterns;
   for (const auto& each : applied)
-    if (const auto* all = member(*each.schema, "patternProperties"))
-      for (const auto& one : all->get_object()) patterns.emplace(one.key());
+    if (const auto* properties = member(*each.schema, "patternProperties"))
+      for (const auto& entry : properties->get_object()) patterns.emplace(entry.key());
   return patterns;
 }
 

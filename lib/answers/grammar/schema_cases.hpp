@@ -86,7 +86,7 @@ class schema_cases {
 
   /// Throws keyword_error for the first of these keywords that a schema of the case has.
   [[noreturn]] void refuse(const schema_case& applied, std::initializer_list<const char*> keywords,
-                           std::string_view what) const;
+                           std::string_view reason) const;
 
  private:
   using branch = std::vector<applied_schema>;
@@ -95,12 +95,12 @@ class schema_cases {
 
   /// A schema that follows from another, made once, so that schemas can be compared by their addresses.
   template <typename Make>
-  const boost::json::value& made(purpose what, const boost::json::value& from, Make make) {
-    auto& kept = made_[{what, &from}];
+  const boost::json::value& derive(purpose role, const boost::json::value& origin, Make make) {
+    auto& kept = derived_[{role, &origin}];
     if (!kept)
-      kept = &document_.keep(make(), from,
-                             what == purpose::not_of     ? origin_path::below_not
-                             : what == purpose::siblings ? origin_path::same
+      kept = &document_.keep(make(), origin,
+                             role == purpose::not_of     ? origin_path::below_not
+                             : role == purpose::siblings ? origin_path::same
                                                          : origin_path::unknown);
     return *kept;
   }
@@ -129,7 +129,7 @@ class schema_cases {
   std::size_t partial_uses_ = 0;
   std::set<schema_set> being_tested_;
   std::set<schema_set> not_empty_;
-  std::map<std::pair<purpose, const boost::json::value*>, const boost::json::value*> made_;
+  std::map<std::pair<purpose, const boost::json::value*>, const boost::json::value*> derived_;
 };
 
 /// A number as JSON, in the fewest digits.

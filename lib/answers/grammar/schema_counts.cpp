@@ -12,9 +12,9 @@ constexpr int max_nested_counts = 8;
 
 std::uint64_t power(std::uint64_t base, std::uint64_t exponent) {
   if (base <= 1) return base;
-  std::uint64_t all = 1;
-  for (; exponent > 0 && all < repetition::unlimited; --exponent) all = times_at_most(all, base);
-  return all;
+  std::uint64_t result = 1;
+  for (; exponent > 0 && result < repetition::unlimited; --exponent) result = times_at_most(result, base);
+  return result;
 }
 
 std::uint64_t characters_in(const character_set& set) {
@@ -28,16 +28,16 @@ std::uint64_t texts_of(const regex_node& node) {
   if (node.type == regex_node::kind::set) return characters_in(node.set);
   if (node.type == regex_node::kind::repeat) {
     const auto& part = node.parts.front();
-    const auto one = texts_of(part);
-    if (one == 0 || node.times.most == 0) return node.times.least == 0 ? 1 : 0;
+    const auto texts = texts_of(part);
+    if (texts == 0 || node.times.most == 0) return node.times.least == 0 ? 1 : 0;
     if (node.times.most == repetition::unlimited && lengths_of(part).most > 0) return repetition::unlimited;
-    return part.type == regex_node::kind::set ? power(one, node.times.most) : one;
+    return part.type == regex_node::kind::set ? power(texts, node.times.most) : texts;
   }
   std::uint64_t most = node.type == regex_node::kind::sequence ? 1 : 0;
   for (const auto& part : node.parts) {
-    const auto one = texts_of(part);
-    if (one == 0 && node.type == regex_node::kind::sequence) return 0;
-    most = std::max(most, one);
+    const auto texts = texts_of(part);
+    if (texts == 0 && node.type == regex_node::kind::sequence) return 0;
+    most = std::max(most, texts);
   }
   return most;
 }
@@ -50,10 +50,10 @@ std::uint64_t texts_of(const string_rules& strings) {
     const auto lengths = lengths_of(strings.patterns.begin()->second);
     if (lengths.least < strings.lengths.least || lengths.most > strings.lengths.most) return 1;
   }
-  const auto all = is_plain ? texts_of(repeat_of(of_set(character_set::all()), strings.lengths))
-                            : texts_of(strings.patterns.begin()->second);
-  if (all == repetition::unlimited) return all;
-  return all > strings.excluded.size() ? all - strings.excluded.size() : 0;
+  const auto total = is_plain ? texts_of(repeat_of(of_set(character_set::full()), strings.lengths))
+                              : texts_of(strings.patterns.begin()->second);
+  if (total == repetition::unlimited) return total;
+  return total > strings.excluded.size() ? total - strings.excluded.size() : 0;
 }
 
 std::uint64_t numbers_in(const number_range& range) {
@@ -71,7 +71,8 @@ bool schema_cases::has_values(const schema_set& schemas, std::uint64_t count) {
   if (is_empty(schemas)) return false;
   if (count <= 1) return true;
   if (++nested_counts_ > max_nested_counts) return --nested_counts_, false;
-  const bool has = std::ranges::any_of(expand(schemas), [&](const auto& each) { return has_values(each, count); });
+  const bool has =
+      std::ranges::any_of(expand(schemas), [&](const auto& alternative) { return has_values(alternative, count); });
   --nested_counts_;
   return has;
 }
@@ -104,10 +105,10 @@ bool schema_cases::has_objects(const schema_case& applied, std::uint64_t count) 
   if (count_of(applied, "minProperties", "maxProperties").most <= required.size()) return false;
   for (const auto& each : applied)
     if (const auto* properties = member(*each.schema, "properties"))
-      for (const auto& one : properties->get_object())
-        if (has_values(property_of(applied, std::string(one.key())), count)) return true;
-  const bool names_are_free = std::ranges::none_of(applied, [](const applied_schema& each) {
-    return member(*each.schema, "propertyNames") || member(*each.schema, "patternProperties");
+      for (const auto& property : properties->get_object())
+        if (has_values(property_of(applied, std::string(property.key())), count)) return true;
+  const bool names_are_free = std::ranges::none_of(applied, [](const applied_schema& part) {
+    return member(*part.schema, "propertyNames") || member(*part.schema, "patternProperties");
   });
   return names_are_free && !is_empty(other_property_of(applied, {}));
 }

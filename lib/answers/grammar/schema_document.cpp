@@ -20,13 +20,13 @@ namespace {
 namespace json = boost::json;
 
 /// The JSON pointer from one value to another inside it, which may be no deeper than json::max_depth.
-std::optional<std::string> path_to(const json::value& from, const json::value& wanted) {
+std::optional<std::string> path_to(const json::value& root, const json::value& wanted) {
   count_step();
-  if (&from == &wanted) return "";
-  if (const auto* members = from.if_object())
+  if (&root == &wanted) return "";
+  if (const auto* members = root.if_object())
     for (const auto& each : *members)
       if (const auto found = path_to(each.value(), wanted)) return "/" + pointer_part(each.key()) + *found;
-  if (const auto* list = from.if_array())
+  if (const auto* list = root.if_array())
     for (std::size_t i = 0; i < list->size(); ++i)
       if (const auto found = path_to((*list)[i], wanted)) return "/" + std::to_string(i) + *found;
   return std::nullopt;
@@ -46,8 +46,8 @@ void turn_flags_into_limits(json::value& schema) {
       members->erase(limit);
       (*members)[flag] = excluded;
     }
-  for_each_subschema(schema,
-                     [](json::value& each, const std::string&, std::string_view) { turn_flags_into_limits(each); });
+  for_each_subschema(
+      schema, [](json::value& subschema, const std::string&, std::string_view) { turn_flags_into_limits(subschema); });
 }
 
 }  // namespace
@@ -77,8 +77,8 @@ const json::value& schema_document::resolve(const json::value& schema) const {
   return *found;
 }
 
-const json::value& schema_document::keep(json::value made, const json::value& origin, origin_path path) const {
-  return derived_.emplace_back(derived{std::move(made), &origin, path}).schema;
+const json::value& schema_document::keep(json::value schema, const json::value& origin, origin_path path) const {
+  return derived_.emplace_back(derived{std::move(schema), &origin, path}).schema;
 }
 
 void schema_document::check(const json::value& schema) const {
@@ -106,14 +106,14 @@ void schema_document::count_comparisons(std::size_t more) const {
 
 std::string schema_document::place_of(const json::value& schema) const {
   std::string below;
-  for (const auto* at = &schema; at;) {
-    if (const auto path = path_to(root_, *at)) return "#" + *path + below;
-    const auto* inside = std::exchange(at, nullptr);
+  for (const auto* current = &schema; current;) {
+    if (const auto path = path_to(root_, *current)) return "#" + *path + below;
+    const auto* inside = std::exchange(current, nullptr);
     for (const auto& each : derived_)
       if (const auto path = path_to(each.schema, *inside)) {
         if (each.path == origin_path::same) below = *path + below;
         if (each.path == origin_path::below_not && path->starts_with("/not")) below = path->substr(4) + below;
-        at = each.origin;
+        current = each.origin;
         break;
       }
   }
@@ -121,11 +121,11 @@ std::string schema_document::place_of(const json::value& schema) const {
 }
 
 /// What refuses a part may itself speak of a JSON schema.
-void schema_document::refuse(const json::value& schema, std::string_view keyword, std::string_view what) const {
+void schema_document::refuse(const json::value& schema, std::string_view keyword, std::string_view reason) const {
   constexpr std::string_view subject = "JSON schema: ";
-  if (what.starts_with(subject)) what.remove_prefix(subject.size());
+  if (reason.starts_with(subject)) reason.remove_prefix(subject.size());
   const auto place = place_of(schema);
-  throw keyword_error("JSON schema at " + cogen::json::printable(place) + ": " + std::string(what),
+  throw keyword_error("JSON schema at " + cogen::json::printable(place) + ": " + std::string(reason),
                       {std::string(keyword), place});
 }
 long double number_of(const json::value& value) {
@@ -143,9 +143,9 @@ bool are_equal(const json::value& left, const json::value& right) {
   if (left.is_array() && right.is_array()) return std::ranges::equal(left.get_array(), right.get_array(), are_equal);
   if (left.is_object() && right.is_object())
     return left.get_object().size() == right.get_object().size() &&
-           std::ranges::all_of(left.get_object(), [&](const auto& each) {
-             const auto* other = right.get_object().if_contains(each.key());
-             return other && are_equal(each.value(), *other);
+           std::ranges::all_of(left.get_object(), [&](const auto& entry) {
+             const auto* other = right.get_object().if_contains(entry.key());
+             return other && are_equal(entry.value(), *other);
            });
   return left == right;
 }
@@ -174,7 +174,7 @@ std::vector<const json::value*> property_schemas(const schema_document& document
                                                  std::string_view key) {
   std::vector<const json::value*> found;
   if (const auto* named = member(schema, "properties"))
-    if (const auto* one = member(*named, key)) found.push_back(one);
+    if (const auto* property = member(*named, key)) found.push_back(property);
   if (const auto* patterns = member(schema, "patternProperties"))
     for (const auto& each : patterns->get_object())
       if (matches(parse_pattern(document, schema, "patternProperties", each.key()), key))

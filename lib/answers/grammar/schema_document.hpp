@@ -38,7 +38,7 @@ class schema_document {
   const boost::json::value& resolve(const boost::json::value& schema) const;
 
   /// Keeps a schema that follows from another one of the document.
-  const boost::json::value& keep(boost::json::value made, const boost::json::value& origin, origin_path path) const;
+  const boost::json::value& keep(boost::json::value schema, const boost::json::value& origin, origin_path path) const;
 
   /// Throws grammar_error unless the schema is a boolean, or an object whose keywords are supported, and of the kinds
   /// that they have to be.
@@ -49,7 +49,7 @@ class schema_document {
   void count_comparisons(std::size_t more) const;
 
   /// Throws keyword_error for a keyword of a schema, with the place of that in the document, and what is wrong there.
-  [[noreturn]] void refuse(const boost::json::value& schema, std::string_view keyword, std::string_view what) const;
+  [[noreturn]] void refuse(const boost::json::value& schema, std::string_view keyword, std::string_view reason) const;
 
  private:
   struct derived {

@@ -61,7 +61,7 @@ const std::map<std::string_view, keyword_kind> keywords = {
 bool all_of(const json::value& value, bool (*test)(const json::value&)) {
   if (const auto* list = value.if_array()) return std::ranges::all_of(*list, test);
   if (const auto* members = value.if_object())
-    return std::ranges::all_of(*members, [&](const auto& each) { return test(each.value()); });
+    return std::ranges::all_of(*members, [&](const auto& entry) { return test(entry.value()); });
   return false;
 }
 
@@ -94,7 +94,7 @@ bool has_kind(const json::value& value, keyword_kind kind) {
       return is_schema(value) || (value.is_array() && all_of(value, is_schema));
     case dependencies:
       return value.is_object() &&
-             all_of(value, [](const json::value& each) { return is_schema(each) || is_text_list(each); });
+             all_of(value, [](const json::value& element) { return is_schema(element) || is_text_list(element); });
     case type:
       return is_type_name(value) || (value.is_array() && all_of(value, is_type_name));
     case values:

@@ -60,8 +60,8 @@ void for_each_subschema(Value& schema, const Visit& visit) {
         if (is_schema(list[i])) visit(list[i], path + "/" + std::to_string(i), key);
     };
     const auto visit_map = [&](auto& map) {
-      for (auto& one : map)
-        if (is_schema(one.value())) visit(one.value(), path + "/" + pointer_part(one.key()), key);
+      for (auto& entry : map)
+        if (is_schema(entry.value())) visit(entry.value(), path + "/" + pointer_part(entry.key()), key);
     };
     switch (key == "$defs" || key == "definitions" ? keyword_kind::schema_map : kind_of_keyword(key)) {
       case keyword_kind::schema:

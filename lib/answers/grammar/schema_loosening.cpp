@@ -32,8 +32,8 @@ class loosening {
     if (!schema || !schema->is_object()) return {};
     std::vector<std::pair<std::string, std::string>> negations;
     find_negations(root_, "", around(*schema), negations);
-    for (auto each = negations.rbegin(); each != negations.rend(); ++each)  // those inside others first
-      weaken(*root_.find_pointer(each->first, error), "#" + each->first, each->second);
+    for (auto negation = negations.rbegin(); negation != negations.rend(); ++negation)  // those inside others first
+      weaken(*root_.find_pointer(negation->first, error), "#" + negation->first, negation->second);
     if (loosened_.empty()) take_with_rests(*schema, keyword);
     return std::move(loosened_);
   }
@@ -50,18 +50,19 @@ class loosening {
     std::map<const json::value*, std::vector<const json::value*>> users;
     std::vector<const json::value*> left = {&root_};
     std::set<const json::value*> seen;
-    const auto use = [&](const json::value& used, const json::value& by) {
-      users[&used].push_back(&by);
+    const auto use = [&](const json::value& used, const json::value& user) {
+      users[&used].push_back(&user);
       left.push_back(&used);
     };
-    while (const auto* each = next_of(left, seen)) {
-      for_each_subschema(*each,
-                         [&](const json::value& inner, const std::string&, std::string_view) { use(inner, *each); });
-      if (const auto* named = named_by(*each)) use(*named, *each);
+    while (const auto* schema = next_of(left, seen)) {
+      for_each_subschema(*schema,
+                         [&](const json::value& inner, const std::string&, std::string_view) { use(inner, *schema); });
+      if (const auto* named = named_by(*schema)) use(*named, *schema);
     }
     left = {&target};
     seen.clear();
-    while (const auto* each = next_of(left, seen)) left.insert(left.end(), users[each].begin(), users[each].end());
+    while (const auto* schema = next_of(left, seen))
+      left.insert(left.end(), users[schema].begin(), users[schema].end());
     return seen;
   }
 
@@ -69,9 +70,9 @@ class loosening {
   static const json::value* next_of(std::vector<const json::value*>& left, std::set<const json::value*>& seen) {
     while (!left.empty()) {
       count_step();
-      const auto* each = left.back();
+      const auto* schema = left.back();
       left.pop_back();
-      if (seen.insert(each).second) return each;
+      if (seen.insert(schema).second) return schema;
     }
     return nullptr;
   }
@@ -87,13 +88,13 @@ class loosening {
   void find_negations(const json::value& schema, const std::string& path, const std::set<const json::value*>& wanted,
                       std::vector<std::pair<std::string, std::string>>& found) const {
     std::set<std::string> negating;
-    for_each_subschema(schema, [&](const json::value& each, const std::string&, std::string_view keyword) {
-      if (is_negating(schema, keyword) && wanted.contains(&each)) negating.emplace(keyword);
+    for_each_subschema(schema, [&](const json::value& subschema, const std::string&, std::string_view keyword) {
+      if (is_negating(schema, keyword) && wanted.contains(&subschema)) negating.emplace(keyword);
     });
     for (const auto& keyword : negating) found.emplace_back(path, keyword);
-    for_each_subschema(schema, [&](const json::value& each, const std::string& below, std::string_view) {
+    for_each_subschema(schema, [&](const json::value& subschema, const std::string& below, std::string_view) {
       count_steps(1 + path.size() / 16);
-      find_negations(each, path + below, wanted, found);
+      find_negations(subschema, path + below, wanted, found);
     });
   }
 
@@ -103,9 +104,9 @@ class loosening {
       json::value any = {{"anyOf", members["oneOf"]}};
       loosened_.push_back({keyword, path});
       members.erase("oneOf");
-      auto& all = members["allOf"];
-      if (!all.is_array()) all.emplace_array();
-      all.get_array().push_back(std::move(any));
+      auto& parts = members["allOf"];
+      if (!parts.is_array()) parts.emplace_array();
+      parts.get_array().push_back(std::move(any));
       return;
     }
     take(schema, path, keyword);
@@ -152,9 +153,9 @@ class loosening {
 
   void take_unevaluated(json::value& schema, const std::string& path) {
     take(schema, path, {"unevaluatedItems", "unevaluatedProperties"});
-    for_each_subschema(schema, [&](json::value& each, const std::string& below, std::string_view) {
+    for_each_subschema(schema, [&](json::value& subschema, const std::string& below, std::string_view) {
       count_steps(1 + path.size() / 16);
-      take_unevaluated(each, path + below);
+      take_unevaluated(subschema, path + below);
     });
   }
 
@@ -208,7 +209,7 @@ schema_rule write_in_mode(json::value schema, rule_list& rules, schema_mode mode
                           const std::function<std::string(const json::value&, rule_list&)>& write) {
   constexpr int max_loosened_keywords = 64;
   schema_rule added;
-  const auto before = rules;
+  const auto original = rules;
   for (int tries = 0;; ++tries) {
     std::vector<loosened_keyword> loosened;
     try {
@@ -224,7 +225,7 @@ schema_rule write_in_mode(json::value schema, rule_list& rules, schema_mode mode
       loosened = loosen_all(schema);
       if (loosened.empty()) throw;
     }
-    rules = before;
+    rules = original;
     added.loosened.insert(added.loosened.end(), loosened.begin(), loosened.end());
   }
 }

@@ -32,13 +32,13 @@ json::array other_types(const json::value& schema) {
   const auto& types = *member(schema, "type");
   const auto names = [&](std::string_view name) {
     if (types.is_string()) return types.get_string() == name;
-    return std::ranges::any_of(types.get_array(), [&](const auto& each) { return each.get_string() == name; });
+    return std::ranges::any_of(types.get_array(), [&](const auto& type) { return type.get_string() == name; });
   };
   const bool is_integer = names("integer") && !names("number");
-  json::array others, ways;
+  json::array remaining, ways;
   for (const auto* name : {"null", "boolean", "number", "string", "array", "object"})
-    if (!names(name) && !(is_integer && std::string_view(name) == "number")) others.emplace_back(name);
-  if (!others.empty()) ways.push_back({{"type", others}});
+    if (!names(name) && !(is_integer && std::string_view(name) == "number")) remaining.emplace_back(name);
+  if (!remaining.empty()) ways.push_back({{"type", remaining}});
   if (is_integer) ways.push_back({{"type", "number"}, {"not", {{"type", "integer"}}}});
   return ways;
 }
@@ -68,27 +68,27 @@ json::array dependents_missing(const json::value& dependents) {
       schemas.push_back({{"type", "object"}, {"allOf", json::array{present, not_of(each.value())}}});
       continue;
     }
-    for (auto& one : missing(each.value())) schemas.push_back({{"allOf", json::array{present, std::move(one)}}});
+    for (auto& part : missing(each.value())) schemas.push_back({{"allOf", json::array{present, std::move(part)}}});
   }
   return schemas;
 }
 
 json::array wrong_items(const json::array& first) {
   json::array schemas;
-  json::array before;
+  json::array prefix;
   for (const auto& each : first) {
-    auto items = before;
+    auto items = prefix;
     items.push_back(not_of(each));
-    schemas.push_back({{"type", "array"}, {"prefixItems", std::move(items)}, {"minItems", before.size() + 1}});
-    before.emplace_back(true);
+    schemas.push_back({{"type", "array"}, {"prefixItems", std::move(items)}, {"minItems", prefix.size() + 1}});
+    prefix.emplace_back(true);
   }
   return schemas;
 }
 
 json::array none_of(const json::array& schemas) {
-  json::array all;
-  for (const auto& each : schemas) all.push_back(not_of(each));
-  return {{{"allOf", all}}};
+  json::array negations;
+  for (const auto& each : schemas) negations.push_back(not_of(each));
+  return {{{"allOf", negations}}};
 }
 
 /// None of them, or two.
@@ -160,7 +160,7 @@ json::array alternatives_to(const schema_document& document, const json::value& 
 const json::value& schema_cases::negation_of(const json::value& schema) {
   document_.check(schema);
   bool is_partial = false;
-  const auto& negation = made(purpose::negation, schema, [&]() -> json::value {
+  const auto& negation = derive(purpose::negation, schema, [&]() -> json::value {
     budget_.spend();
     if (schema.is_bool()) return !schema.get_bool();
     json::array any;

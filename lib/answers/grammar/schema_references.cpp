@@ -41,8 +41,9 @@ std::string without_percents(std::string_view text) {
 /// How much of a URI is its scheme, with the colon.
 std::size_t scheme_length(std::string_view uri) {
   if (uri.empty() || !std::isalpha(static_cast<unsigned char>(uri.front()))) return 0;
-  const auto end = std::ranges::find_if_not(uri, [](char each) {
-    return std::isalnum(static_cast<unsigned char>(each)) || each == '+' || each == '-' || each == '.';
+  const auto end = std::ranges::find_if_not(uri, [](char character) {
+    return std::isalnum(static_cast<unsigned char>(character)) || character == '+' || character == '-' ||
+           character == '.';
   });
   return end != uri.end() && *end == ':' ? static_cast<std::size_t>(end - uri.begin()) + 1 : 0;
 }
@@ -151,9 +152,9 @@ class resolver {
         if (keyword[1] == 'd') ++dynamic_anchors_[std::string(*anchor)];
       }
     if (const auto* recursive = member(schema, "$recursiveAnchor")) recursive_anchors_ += *recursive == true;
-    for_each_subschema(schema, [&](const json::value& each, const std::string& path, std::string_view) {
+    for_each_subschema(schema, [&](const json::value& subschema, const std::string& path, std::string_view) {
       count_place(pointer, base);
-      list(each, base, pointer + path);
+      list(subschema, base, pointer + path);
     });
   }
 
@@ -172,15 +173,15 @@ class resolver {
     }
   }
 
-  void rewrite(json::value& schema, const place& at, std::vector<place>& next) {
-    const auto base = base_of(schema, at.outer);
+  void rewrite(json::value& schema, const place& location, std::vector<place>& next) {
+    const auto base = base_of(schema, location.outer);
     rewrite_reference(schema, "$ref", base, next);
     if (const auto* name = text_of(schema, "$dynamicRef"); name && is_static(*name))
       rewrite_reference(schema, "$dynamicRef", base, next);
     if (recursive_anchors_ <= 1) rewrite_reference(schema, "$recursiveRef", base, next);
     for_each_subschema(schema, [&](const json::value&, const std::string& path, std::string_view) {
-      count_place(at.pointer, path);
-      next.push_back({at.pointer + path, base});
+      count_place(location.pointer, path);
+      next.push_back({location.pointer + path, base});
     });
   }
 

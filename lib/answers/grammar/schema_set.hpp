@@ -24,7 +24,7 @@ class schema_set {
   auto begin() const noexcept { return schemas_.begin(); }
   auto end() const noexcept { return schemas_.end(); }
 
-  friend bool operator<(const schema_set& one, const schema_set& other) { return one.members_ < other.members_; }
+  friend bool operator<(const schema_set& left, const schema_set& right) { return left.members_ < right.members_; }
 
  private:
   std::vector<const boost::json::value*> schemas_;

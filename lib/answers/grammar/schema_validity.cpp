@@ -51,22 +51,24 @@ class checker {
  private:
   bool general(const json::value& schema, const json::value& value) {
     if (const auto* types = member(schema, "type"); types && !has_any_type(value, *types)) return false;
-    if (const auto* one = member(schema, "const"); one && !are_equal(*one, value)) return false;
+    if (const auto* constant = member(schema, "const"); constant && !are_equal(*constant, value)) return false;
     const auto* list = member(schema, "enum");
     if (!list) return true;
     constexpr std::size_t of_members = 32;
     document_.count_comparisons(list->get_array().size() * (value.is_structured() ? of_members : 1));
-    return std::ranges::any_of(list->get_array(), [&](const auto& each) { return are_equal(each, value); });
+    return std::ranges::any_of(list->get_array(), [&](const auto& listed) { return are_equal(listed, value); });
   }
 
   bool combined(const json::value& schema, const json::value& value) {
-    const auto is_valid_by = [&](const json::value& each) { return check(each, value); };
+    const auto is_valid_by = [&](const json::value& subschema) { return check(subschema, value); };
     if (member(schema, "$ref") && !check(document_.resolve(schema), value)) return false;
-    if (const auto* all = member(schema, "allOf"); all && !std::ranges::all_of(all->get_array(), is_valid_by))
+    if (const auto* schemas = member(schema, "allOf");
+        schemas && !std::ranges::all_of(schemas->get_array(), is_valid_by))
       return false;
     if (const auto* any = member(schema, "anyOf"); any && !std::ranges::any_of(any->get_array(), is_valid_by))
       return false;
-    if (const auto* one = member(schema, "oneOf"); one && std::ranges::count_if(one->get_array(), is_valid_by) != 1)
+    if (const auto* schemas = member(schema, "oneOf");
+        schemas && std::ranges::count_if(schemas->get_array(), is_valid_by) != 1)
       return false;
     if (const auto* no = member(schema, "not"); no && check(*no, value)) return false;
     const auto* condition = member(schema, "if");
@@ -76,11 +78,11 @@ class checker {
   }
 
   bool number(const json::value& schema, const json::value& value) {
-    const auto at = number_of(value);
-    if (const auto* least = member(schema, "minimum"); least && at < number_of(*least)) return false;
-    if (const auto* most = member(schema, "maximum"); most && at > number_of(*most)) return false;
-    if (const auto* least = member(schema, "exclusiveMinimum"); least && at <= number_of(*least)) return false;
-    if (const auto* most = member(schema, "exclusiveMaximum"); most && at >= number_of(*most)) return false;
+    const auto magnitude = number_of(value);
+    if (const auto* least = member(schema, "minimum"); least && magnitude < number_of(*least)) return false;
+    if (const auto* most = member(schema, "maximum"); most && magnitude > number_of(*most)) return false;
+    if (const auto* least = member(schema, "exclusiveMinimum"); least && magnitude <= number_of(*least)) return false;
+    if (const auto* most = member(schema, "exclusiveMaximum"); most && magnitude >= number_of(*most)) return false;
     const auto* factor = member(schema, "multipleOf");
     if (!factor) return true;
     const auto number = decimal::parse(number_text(value)), unit = decimal::parse(number_text(*factor));
@@ -112,14 +114,14 @@ class checker {
     if (const auto* unique = member(schema, "uniqueItems"); unique && unique->get_bool() && !all_differ(items))
       return false;
     for (std::size_t i = 0; i < items.size(); ++i)
-      if (const auto* each = item_schema(schema, i); each && !check(*each, items[i])) return false;
+      if (const auto* subschema = item_schema(schema, i); subschema && !check(*subschema, items[i])) return false;
     return !member(schema, "contains") || contains(schema, items);
   }
 
   bool contains(const json::value& schema, const json::array& items) {
     const auto& wanted = *member(schema, "contains");
     const auto count = static_cast<long double>(
-        std::ranges::count_if(items, [&](const json::value& each) { return check(wanted, each); }));
+        std::ranges::count_if(items, [&](const json::value& item) { return check(wanted, item); }));
     const auto* least = member(schema, "minContains");
     const auto* most = member(schema, "maxContains");
     return count >= (least ? number_of(*least) : 1) && (!most || count <= number_of(*most));
@@ -150,15 +152,15 @@ class checker {
   bool property(const json::value& schema, std::string_view key, const json::value& value) {
     if (const auto* names = member(schema, "propertyNames"); names && !check(*names, json::value(key))) return false;
     return std::ranges::all_of(property_schemas(document_, schema, key),
-                               [&](const auto* each) { return check(*each, value); });
+                               [&](const auto* subschema) { return check(*subschema, value); });
   }
 
   template <typename Has>
   bool dependencies(const json::value& schema, const json::value& value, const Has& has) {
     for (const auto* keyword : {"dependentRequired", "dependentSchemas", "dependencies"}) {
-      const auto* all = member(schema, keyword);
-      if (!all) continue;
-      for (const auto& each : all->get_object()) {
+      const auto* dependencies = member(schema, keyword);
+      if (!dependencies) continue;
+      for (const auto& each : dependencies->get_object()) {
         if (!value.get_object().contains(each.key())) continue;
         const auto& then = each.value();
         if (then.is_array() ? !std::ranges::all_of(then.get_array(), has) : !check(then, value)) return false;

@@ -17,15 +17,15 @@ const std::string comma = R"(ws "," ws)";
 
 bool says_nothing(const json::value& schema) {
   if (schema.is_bool()) return schema.get_bool();
-  return std::ranges::all_of(schema.get_object(),
-                             [](const auto& each) { return kind_of_keyword(each.key()) == keyword_kind::annotation; });
+  return std::ranges::all_of(
+      schema.get_object(), [](const auto& entry) { return kind_of_keyword(entry.key()) == keyword_kind::annotation; });
 }
 
 }  // namespace
 
-std::uint64_t less(std::uint64_t from, std::uint64_t taken) {
-  if (from == repetition::unlimited) return from;
-  return from > taken ? from - taken : 0;
+std::uint64_t less(std::uint64_t count, std::uint64_t taken) {
+  if (count == repetition::unlimited) return count;
+  return count > taken ? count - taken : 0;
 }
 
 std::string optional(const std::string& part) { return "(" + part + ")?"; }
@@ -38,8 +38,8 @@ std::string schema_writer::run() {
 
 std::string schema_writer::rule_of(const schema_set& schemas) {
   schema_set asserting;
-  for (const auto* each : schemas)
-    if (!says_nothing(*each)) asserting.insert(each);
+  for (const auto* schema : schemas)
+    if (!says_nothing(*schema)) asserting.insert(schema);
   if (asserting.empty()) return "value";
   const auto [known, is_new] = names_.try_emplace(asserting);
   if (!is_new) return known->second;
@@ -98,14 +98,14 @@ std::string schema_writer::ebnf_of_value(const json::value& value) {
 }
 
 std::string schema_writer::enclosed(const char* open, const std::vector<std::string>& parts, const char* close) {
-  std::vector<std::string> all = {literal(open), "ws"};
+  std::vector<std::string> pieces = {literal(open), "ws"};
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) all.push_back(comma);
-    all.push_back(parts[i]);
+    if (i > 0) pieces.push_back(comma);
+    pieces.push_back(parts[i]);
   }
-  if (!parts.empty()) all.emplace_back("ws");
-  all.push_back(literal(close));
-  return sequence(all);
+  if (!parts.empty()) pieces.emplace_back("ws");
+  pieces.push_back(literal(close));
+  return sequence(pieces);
 }
 
 std::string schema_writer::property(std::string_view name, const std::string& value) {
@@ -141,12 +141,12 @@ std::optional<std::string> schema_writer::numbers_but(const schema_case& applied
                                                       const std::vector<decimal>& excluded) {
   if (!cases_.factors_of(applied).empty())
     cases_.refuse(applied, {"not"}, "\"not\" of a number beside multipleOf is not supported");
-  const auto all = numbers(range);
-  if (!all) return std::nullopt;
+  const auto allowed = numbers(range);
+  if (!allowed) return std::nullopt;
   std::vector<regex_node> spellings;
   for (const auto& each : excluded) spellings.push_back(spellings_of(each));
   if (cases_.excludes_integers(applied)) spellings.push_back(parse_regex(R"(-?\d+(?:\.0*)?)", regex_match::whole));
-  return kept(applied, {"not"}, [&] { return regular(intersection({*all}, spellings)); });
+  return kept(applied, {"not"}, [&] { return regular(intersection({*allowed}, spellings)); });
 }
 
 std::optional<std::string> schema_writer::listed_multiples(const schema_case& applied, const number_range& range,
@@ -159,8 +159,8 @@ std::optional<std::string> schema_writer::listed_multiples(const schema_case& ap
   const auto first = value_of(range.least->value), last = value_of(range.most->value), step = value_of(factor);
   if (first < -1e15L || last > 1e15L || (last - first) / step > 1000) refuse();
   std::vector<std::string> parts;
-  for (auto at = std::ceil(first / step); at * step <= last; ++at) {
-    const auto value = static_cast<std::int64_t>(at * step);
+  for (auto multiplier = std::ceil(first / step); multiplier * step <= last; ++multiplier) {
+    const auto value = static_cast<std::int64_t>(multiplier * step);
     const auto as_decimal = *decimal::parse(std::to_string(value));
     if (range.least->excluded && as_decimal == range.least->value) continue;
     if (range.most->excluded && as_decimal == range.most->value) continue;
@@ -177,7 +177,7 @@ std::optional<std::string> schema_writer::string(const schema_case& applied) {
 
 std::optional<std::string> schema_writer::string(const string_rules& strings) {
   if (strings.unlimited()) return "string";
-  if (strings.only_excludes()) return others_.but(strings.excluded);
+  if (strings.only_excludes()) return strings_.but(strings.excluded);
   return regular(strings_in_json(strings));
 }
 

@@ -24,7 +24,7 @@ class schema_writer {
         limits_(limits),
         unnamed_(unnamed),
         rules_(rules),
-        others_(rules) {}
+        strings_(rules) {}
 
   /// The name of the rule of its values.
   std::string run();
@@ -112,9 +112,9 @@ class schema_writer {
   std::optional<std::string> object(const schema_case& applied);
   bool is_any_object(const schema_case& applied);
   /// Says whether all that is required is allowed.
-  bool list_properties(const schema_case& applied, members& all, std::vector<std::string>& excluded);
+  bool list_properties(const schema_case& applied, members& layout, std::vector<std::string>& excluded);
   static std::vector<std::string> names_of(const schema_case& applied);
-  void add_others(const schema_case& applied, members& all, const std::vector<std::string>& excluded);
+  void add_others(const schema_case& applied, members& layout, const std::vector<std::string>& excluded);
   /// One of them, whose name matches these patterns and no other ones; none if there is none.
   std::optional<std::string> other_member(const schema_case& applied, const string_rules& rules,
                                           const std::set<std::string>& wanted,
@@ -127,22 +127,22 @@ class schema_writer {
   /// Adds the names that one case of `propertyNames` allows.
   void add_names(const schema_case& applied, const schema_case& names, std::vector<regex_node>& ways);
   /// Settles how many members there may be. Says whether there may be enough.
-  bool limit_count(const schema_case& applied, members& all);
+  bool limit_count(const schema_case& applied, members& layout);
   std::string member_of(listed_property& property);
-  std::string any_optional_of(members& all);
-  static std::string members_behind(const members& all, std::uint64_t done);
+  std::string any_optional_of(members& layout);
+  static std::string members_behind(const members& layout, std::uint64_t done);
   /// What may come at a place, and the place behind it.
   struct member_step {
     std::string part;
     member_place next;
   };
-  std::vector<member_step> steps_at(members& all, const member_place& at);
+  std::vector<member_step> steps_at(members& layout, const member_place& place);
   /// What follows at a place, behind which all tails are written; none if no object gets there.
-  std::optional<std::string> members_at(members& all, const member_place& at);
+  std::optional<std::string> members_at(members& layout, const member_place& place);
   /// The same as rules, for all places behind the first one.
-  void write_tails(members& all);
-  void write_tail(members& all, const member_place& at);
-  void add_unwritten(members& all, const member_place& at, std::vector<member_place>& places);
+  void write_tails(members& layout);
+  void write_tail(members& layout, const member_place& place);
+  void add_unwritten(members& layout, const member_place& place, std::vector<member_place>& places);
 
   schema_document document_;
   schema_budget budget_;
@@ -150,14 +150,14 @@ class schema_writer {
   schema_limits limits_;
   unnamed_properties unnamed_;
   rule_list& rules_;
-  other_strings others_;
+  other_strings strings_;
   std::map<schema_set, std::string> names_;
   std::map<std::string, std::string> regular_;  // names of rules, by what they are
   std::size_t depth_ = 0;
 };
 
 /// As many fewer, of at least none.
-std::uint64_t less(std::uint64_t from, std::uint64_t taken);
+std::uint64_t less(std::uint64_t count, std::uint64_t taken);
 
 std::string optional(const std::string& part);
 

@@ -46,16 +46,16 @@ struct uri_syntax {
         behind("(?:\\?" + query + ")?(?:#" + query + ")?") {}
 
   static std::string repeated(const std::string& set) { return "(?:[" + set + "]|%[0-9A-Fa-f]{2})*"; }
-  std::string one(const std::string& set) const { return "(?:[" + characters + set + "]|%[0-9A-Fa-f]{2})"; }
+  std::string single(const std::string& set) const { return "(?:[" + characters + set + "]|%[0-9A-Fa-f]{2})"; }
 
   std::string absolute() const {
-    return "[A-Za-z][A-Za-z0-9+.-]*:(?://" + authority + "(?:/" + path + ")?|/(?:" + one(":@-") + path +
-           ")?|(?:" + one(":@-") + path + ")?)" + behind;
+    return "[A-Za-z][A-Za-z0-9+.-]*:(?://" + authority + "(?:/" + path + ")?|/(?:" + single(":@-") + path +
+           ")?|(?:" + single(":@-") + path + ")?)" + behind;
   }
 
   std::string relative() const {
-    return "(?://" + authority + "(?:/" + path + ")?|/(?:" + one(":@-") + path + ")?|(?:" + one("@-") + "+(?:/" + path +
-           ")?)?)" + behind;
+    return "(?://" + authority + "(?:/" + path + ")?|/(?:" + single(":@-") + path + ")?|(?:" + single("@-") + "+(?:/" +
+           path + ")?)?)" + behind;
   }
 
   std::string characters, path, query, authority, behind;
@@ -66,11 +66,11 @@ const std::string beyond_ascii =
 
 std::string ipv6() {
   const std::string group = "[0-9A-Fa-f]{1,4}";
-  std::string all = "(?:" + group + ":){7}" + group + "|::(?:" + group + "(?::" + group + "){0,6})?";
-  for (int before = 1; before < 7; ++before)
-    all += "|(?:" + group + ":){" + std::to_string(before) + "}:(?:" + group + "(?::" + group + "){0," +
-           std::to_string(6 - before) + "})?";
-  return all + "|(?:" + group + ":){7}:|::(?:[Ff]{4}:)?" + ipv4 + "|(?:" + group + ":){6}" + ipv4;
+  std::string pattern = "(?:" + group + ":){7}" + group + "|::(?:" + group + "(?::" + group + "){0,6})?";
+  for (int groups = 1; groups < 7; ++groups)
+    pattern += "|(?:" + group + ":){" + std::to_string(groups) + "}:(?:" + group + "(?::" + group + "){0," +
+               std::to_string(6 - groups) + "})?";
+  return pattern + "|(?:" + group + ":){7}:|::(?:[Ff]{4}:)?" + ipv4 + "|(?:" + group + ":){6}" + ipv4;
 }
 
 // RFC 6570.

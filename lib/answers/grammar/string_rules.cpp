@@ -47,25 +47,25 @@ class exclusion {
   };
 
   void insert(std::string_view utf8) {
-    auto* at = &root_;
+    auto* current = &root_;
     while (!utf8.empty()) {
       const auto next = text::first_character(utf8);
-      at = &at->children[next.code_point];
+      current = &current->children[next.code_point];
       utf8.remove_prefix(next.length);
     }
-    at->is_end = true;
+    current->is_end = true;
   }
 
-  static regex_node node_of(const node& at) {
-    const auto anything = repeat_of(of_set(character_set::all()), {});
-    auto others = character_set::all();
+  static regex_node node_of(const node& branch) {
+    const auto anything = repeat_of(of_set(character_set::full()), {});
+    auto remaining = character_set::full();
     std::vector<regex_node> parts;
-    if (!at.is_end) parts.push_back(of_text(""));
-    for (const auto& [character, child] : at.children) {
-      others.remove({{character, character}});
+    if (!branch.is_end) parts.push_back(of_text(""));
+    for (const auto& [character, child] : branch.children) {
+      remaining.remove({{character, character}});
       parts.push_back(sequence_of({of_set({{character, character}}), node_of(child)}));
     }
-    parts.push_back(sequence_of({of_set(others), anything}));
+    parts.push_back(sequence_of({of_set(remaining), anything}));
     return any_of(std::move(parts));
   }
 
@@ -74,9 +74,9 @@ class exclusion {
 
 bool is_within(repetition inner, repetition outer) { return outer.least <= inner.least && inner.most <= outer.most; }
 
-std::uint64_t less(std::uint64_t from, std::uint64_t taken) {
-  if (from == repetition::unlimited) return from;
-  return from > taken ? from - taken : 0;
+std::uint64_t less(std::uint64_t count, std::uint64_t taken) {
+  if (count == repetition::unlimited) return count;
+  return count > taken ? count - taken : 0;
 }
 
 /// Limits the one part of a pattern whose length varies, a repeated class. Says whether that was possible.
@@ -106,11 +106,11 @@ bool limit_length(regex_node& node, repetition lengths) {
 bool shorten(regex_node& node, std::uint64_t most);
 
 bool shorten_repeat(regex_node& node, std::uint64_t most) {
-  auto& [least_times, most_times] = node.times;
-  const auto times = std::max<std::uint64_t>(least_times, 1);
-  if (!shorten(node.parts.front(), most / times)) return least_times == 0 && (most_times = 0, true);
+  auto& [min_times, max_times] = node.times;
+  const auto times = std::max<std::uint64_t>(min_times, 1);
+  if (!shorten(node.parts.front(), most / times)) return min_times == 0 && (max_times = 0, true);
   const auto part = lengths_of(node.parts.front());
-  if (part.most > 0) most_times = std::min(most_times, std::max(most / part.most, times));
+  if (part.most > 0) max_times = std::min(max_times, std::max(most / part.most, times));
   return true;
 }
 
@@ -151,12 +151,12 @@ std::optional<regex_node> only_pattern(const string_rules& strings) {
 }
 
 std::optional<regex_node> intersection_of(const string_rules& strings) {
-  std::vector<regex_node> wanted, others = strings.denied;
+  std::vector<regex_node> wanted, denied = strings.denied;
   for (const auto& [name, pattern] : strings.patterns) wanted.push_back(pattern);
   if (strings.lengths != repetition{} || wanted.empty())
-    wanted.push_back(repeat_of(of_set(character_set::all()), strings.lengths));
-  for (const auto& each : strings.excluded) others.push_back(of_text(each));
-  return intersection(wanted, others);
+    wanted.push_back(repeat_of(of_set(character_set::full()), strings.lengths));
+  for (const auto& each : strings.excluded) denied.push_back(of_text(each));
+  return intersection(wanted, denied);
 }
 
 }  // namespace
@@ -166,7 +166,7 @@ regex_node string_characters() { return repeat_of(character(), {}); }
 std::optional<regex_node> strings_without_quotes(const string_rules& strings) {
   if (strings.lengths.least > strings.lengths.most) return std::nullopt;
   const bool has_patterns = !strings.patterns.empty() || !strings.denied.empty();
-  if (!has_patterns && strings.excluded.empty()) return repeat_of(of_set(character_set::all()), strings.lengths);
+  if (!has_patterns && strings.excluded.empty()) return repeat_of(of_set(character_set::full()), strings.lengths);
   if (!has_patterns && strings.lengths == repetition{}) return exclusion(strings.excluded).run();
   if (auto pattern = only_pattern(strings); pattern && limit_length(*pattern, strings.lengths)) return pattern;
   try {

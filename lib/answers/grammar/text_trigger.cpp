@@ -20,11 +20,11 @@ std::string_view text_trigger::spelling(token id) const {
 void text_trigger::add_completions(token id, std::string_view spelled) {
   for (std::size_t which = 0; which < texts_.size(); ++which) {
     const std::string_view text = texts_[which];
-    if (const auto at = spelled.find(text); at != std::string_view::npos)
-      completions_[{which, 0}].push_back({id, {which, spelled.size() - at - text.size()}});
-    for (std::size_t before = 1; before < text.size(); ++before)
-      if (const auto rest = text.substr(before); spelled.starts_with(rest))
-        completions_[{which, before}].push_back({id, {which, spelled.size() - rest.size()}});
+    if (const auto position = spelled.find(text); position != std::string_view::npos)
+      completions_[{which, 0}].push_back({id, {which, spelled.size() - position - text.size()}});
+    for (std::size_t prefix = 1; prefix < text.size(); ++prefix)
+      if (const auto rest = text.substr(prefix); spelled.starts_with(rest))
+        completions_[{which, prefix}].push_back({id, {which, spelled.size() - rest.size()}});
   }
 }
 
@@ -32,30 +32,30 @@ std::optional<text_trigger::match> text_trigger::find(std::string_view text) con
   std::optional<match> first;
   std::size_t first_end = 0;
   for (std::size_t which = 0; which < texts_.size(); ++which) {
-    const auto at = text.find(texts_[which]);
-    if (at == std::string_view::npos) continue;
-    const auto end = at + texts_[which].size();
+    const auto position = text.find(texts_[which]);
+    if (position == std::string_view::npos) continue;
+    const auto end = position + texts_[which].size();
     if (!first || end < first_end) first = {which, text.size() - end}, first_end = end;
   }
   return first;
 }
 
 std::optional<text_trigger::match> text_trigger::step(std::string& tail, token next) const {
-  const auto all = tail + std::string(spelling(next));
+  const auto combined = tail + std::string(spelling(next));
   tail.clear();
-  if (const auto found = find(all)) return found;
+  if (const auto found = find(combined)) return found;
   for (const auto& text : texts_)
-    for (auto length = std::min(text.size() - 1, all.size()); length > tail.size(); --length)
-      if (all.ends_with(std::string_view(text).substr(0, length))) tail = text.substr(0, length);
+    for (auto length = std::min(text.size() - 1, combined.size()); length > tail.size(); --length)
+      if (combined.ends_with(std::string_view(text).substr(0, length))) tail = text.substr(0, length);
   return std::nullopt;
 }
 
 std::vector<text_trigger::completion> text_trigger::completions(std::string_view tail) const {
-  std::vector<completion> all;
+  std::vector<completion> result;
   for (const auto& [where, found] : completions_)
     if (tail.ends_with(std::string_view(texts_[where.first]).substr(0, where.second)))
-      all.insert(all.end(), found.begin(), found.end());
-  return all;
+      result.insert(result.end(), found.begin(), found.end());
+  return result;
 }
 
 }  // namespace cogen::grammar

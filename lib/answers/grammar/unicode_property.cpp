@@ -15,7 +15,7 @@ struct category_run {
 };
 
 const std::vector<category_run>& runs() {
-  static const auto all = [] {
+  static const auto table = [] {
     std::vector<category_run> found;
     for (char32_t character = 0; character <= 0x10FFFF; ++character) {
       const auto category = text::category_name(character);
@@ -27,7 +27,7 @@ const std::vector<category_run>& runs() {
     }
     return found;
   }();
-  return all;
+  return table;
 }
 
 /// Short names by long ones. A category of one letter is all that begin with it.
@@ -94,7 +94,7 @@ std::optional<character_set> characters_of_category(std::string_view name) {
 }  // namespace
 
 std::optional<character_set> characters_with(std::string_view property) {
-  if (property == "Any") return character_set::all();
+  if (property == "Any") return character_set::full();
   if (property == "ASCII") return character_set{{0, 0x7F}};
   if (property == "ASCII_Hex_Digit" || property == "AHex") return character_set{{'0', '9'}, {'A', 'F'}, {'a', 'f'}};
   if (property == "Assigned") return characters_of_category("Cn")->complement();

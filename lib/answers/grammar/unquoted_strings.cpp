@@ -43,15 +43,15 @@ class string_writer {
   bool is_null(const schema_case& applied) const {
     if (values_ == unquoted::string) return false;
     const auto values = cases_.values_of(applied);
-    return values ? std::ranges::any_of(*values, [](const json::value& each) { return each.is_null(); })
+    return values ? std::ranges::any_of(*values, [](const json::value& value) { return value.is_null(); })
                   : cases_.allows(applied, value_type::null);
   }
 
   std::optional<regex_node> any_string(const std::vector<json::value>& values) const {
     std::vector<regex_node> ways;
-    for (const auto& each : values)
-      if (each.is_string() && !(values_ == unquoted::string_or_null && each == "null"))
-        ways.push_back(of_text(each.get_string()));
+    for (const auto& value : values)
+      if (value.is_string() && !(values_ == unquoted::string_or_null && value == "null"))
+        ways.push_back(of_text(value.get_string()));
     if (ways.empty()) return std::nullopt;
     return any_of(std::move(ways));
   }
@@ -85,8 +85,8 @@ class string_writer {
 
 schema_rule add_unquoted_strings(json::value schema, unquoted values, const text_end& end, rule_list& rules,
                                  schema_mode mode) {
-  return write_in_mode(std::move(schema), rules, mode, [&](const json::value& kept, rule_list& into) {
-    return string_writer(kept, values).run(end, into);
+  return write_in_mode(std::move(schema), rules, mode, [&](const json::value& kept, rule_list& target) {
+    return string_writer(kept, values).run(end, target);
   });
 }
 

@@ -47,24 +47,24 @@ class end_search {
   std::size_t after_line() const { return end_.size() + 1; }  ///< whose last character was an end of a line
 
   /// Where each character leads; those that lead nowhere are left out.
-  std::map<std::size_t, character_set> steps(std::size_t from, const character_set& of) const {
+  std::map<std::size_t, character_set> steps(std::size_t place, const character_set& characters) const {
     std::map<std::size_t, character_set> result;
-    auto others = of;
+    auto remaining = characters;
     auto special = end_;
     special += U'\n';
     for (const auto each : special) {
-      if (!others.contains(each)) continue;
-      others.remove({{each, each}});
-      if (const auto to = step(from, each)) result[*to].add({each, each});
+      if (!remaining.contains(each)) continue;
+      remaining.remove({{each, each}});
+      if (const auto target = step(place, each)) result[*target].add({each, each});
     }
-    if (!others.empty()) result[begin].add(others);
+    if (!remaining.empty()) result[begin].add(remaining);
     return result;
   }
 
  private:
-  std::optional<std::size_t> step(std::size_t from, char32_t next) const {
-    if (next == U'\n') return from == bare_begin() ? std::nullopt : std::optional(after_line());
-    auto spelled = end_.substr(0, from < end_.size() ? from : 0) + next;
+  std::optional<std::size_t> step(std::size_t place, char32_t next) const {
+    if (next == U'\n') return place == bare_begin() ? std::nullopt : std::optional(after_line());
+    auto spelled = end_.substr(0, place < end_.size() ? place : 0) + next;
     while (!end_.starts_with(spelled)) spelled.erase(0, 1);
     if (spelled == end_) return std::nullopt;
     return spelled.size();
@@ -78,7 +78,7 @@ class rule_names {
  public:
   explicit rule_names(rule_list& rules) : rules_(rules) {}
 
-  std::string of(std::size_t state) {
+  std::string name_of(std::size_t state) {
     const auto [known, is_new] = names_.try_emplace(state);
     if (is_new) {
       known->second = rules_.new_name("plain");
@@ -121,10 +121,10 @@ class text_automaton {
     if (!productive_[begin_] && !productive_[bare_begin_]) throw grammar_error("no text without quotes is valid by it");
     rule_names names(rules);
     std::vector<std::string> ways;
-    if (productive_[begin_]) ways.push_back(sequence({literal("\n"), names.of(begin_)}));
-    if (productive_[bare_begin_]) ways.push_back(names.of(bare_begin_));
+    if (productive_[begin_]) ways.push_back(sequence({literal("\n"), names.name_of(begin_)}));
+    if (productive_[bare_begin_]) ways.push_back(names.name_of(bare_begin_));
     while (const auto next = names.take())
-      rules.add(names.of(*next), expression_of(after_jumps(states_[*next]), names, end, rules));
+      rules.add(names.name_of(*next), expression_of(after_jumps(states_[*next]), names, end, rules));
     return alternatives(ways);
   }
 
@@ -150,7 +150,7 @@ class text_automaton {
     std::size_t state;
   };
 
-  const remainder* rest(remainder what) { return &*remainders_.insert(what).first; }
+  const remainder* rest(remainder entry) { return &*remainders_.insert(entry).first; }
 
   std::size_t state_at(const remainder* left, std::size_t place) {
     const auto [known, is_new] = known_.try_emplace({left, place}, states_.size());
@@ -161,40 +161,40 @@ class text_automaton {
     return known->second;
   }
 
-  void write(const remainder* left, std::size_t place, std::size_t into) {
+  void write(const remainder* left, std::size_t place, std::size_t index) {
     if (!left) {
-      states_[into].end = place == search_.after_line();
+      states_[index].end = place == search_.after_line();
       return;
     }
     switch (const auto& node = *left->node; node.type) {
       case kind::set:
-        for (const auto& [to, characters] : search_.steps(place, node.set)) {
-          const auto next = state_at(left->then, to);
-          states_[into].steps[next].add(characters);
+        for (const auto& [target, characters] : search_.steps(place, node.set)) {
+          const auto next = state_at(left->then, target);
+          states_[index].steps[next].add(characters);
         }
         return;
       case kind::sequence:
-        if (left->done == node.parts.size()) return jump(left->then, place, into);
-        return jump(rest({&node.parts[left->done], 0, rest({&node, left->done + 1, left->then})}), place, into);
+        if (left->done == node.parts.size()) return jump(left->then, place, index);
+        return jump(rest({&node.parts[left->done], 0, rest({&node, left->done + 1, left->then})}), place, index);
       case kind::alternatives:
-        for (const auto& each : node.parts) jump(rest({&each, 0, left->then}), place, into);
+        for (const auto& part : node.parts) jump(rest({&part, 0, left->then}), place, index);
         return;
       case kind::repeat:
-        return write_repeat(*left, place, into);
+        return write_repeat(*left, place, index);
     }
   }
 
-  void write_repeat(const remainder& left, std::size_t place, std::size_t into) {
+  void write_repeat(const remainder& left, std::size_t place, std::size_t index) {
     const auto& [least, most] = left.node->times;
-    if (left.done >= least) jump(left.then, place, into);
+    if (left.done >= least) jump(left.then, place, index);
     if (left.done == most) return;
     const auto done = most == repetition::unlimited ? std::min(left.done + 1, least) : left.done + 1;
-    jump(rest({&left.node->parts.front(), 0, rest({left.node, done, left.then})}), place, into);
+    jump(rest({&left.node->parts.front(), 0, rest({left.node, done, left.then})}), place, index);
   }
 
-  void jump(const remainder* left, std::size_t place, std::size_t from) {
-    const auto to = state_at(left, place);
-    states_[from].jumps.insert(to);
+  void jump(const remainder* left, std::size_t place, std::size_t source) {
+    const auto target = state_at(left, place);
+    states_[source].jumps.insert(target);
   }
 
   /// The states from which an end can be reached.
@@ -207,33 +207,33 @@ class text_automaton {
       }
   }
 
-  bool leads_on(const state& from) const {
-    const auto is_productive = [&](std::size_t to) { return productive_[to]; };
-    return from.end || std::ranges::any_of(from.jumps, is_productive) ||
-           std::ranges::any_of(from.steps, [&](const auto& step) { return is_productive(step.first); });
+  bool leads_on(const state& current) const {
+    const auto is_productive = [&](std::size_t target) { return productive_[target]; };
+    return current.end || std::ranges::any_of(current.jumps, is_productive) ||
+           std::ranges::any_of(current.steps, [&](const auto& step) { return is_productive(step.first); });
   }
 
   /// With what comes after jumps, of which there may be circles.
-  state after_jumps(const state& from) const {
-    state all;
+  state after_jumps(const state& current) const {
+    state merged;
     std::set<std::size_t> seen;
-    std::vector<const state*> left = {&from};
+    std::vector<const state*> left = {&current};
     while (!left.empty()) {
       const auto* next = left.back();
       left.pop_back();
-      for (const auto& [to, characters] : next->steps) all.steps[to].add(characters);
-      if (next->end) all.end = next->end;
-      for (const auto to : next->jumps)
-        if (seen.insert(to).second) left.push_back(&states_[to]);
+      for (const auto& [target, characters] : next->steps) merged.steps[target].add(characters);
+      if (next->end) merged.end = next->end;
+      for (const auto target : next->jumps)
+        if (seen.insert(target).second) left.push_back(&states_[target]);
     }
-    return all;
+    return merged;
   }
 
-  std::string expression_of(const state& all, rule_names& names, const std::string& end, rule_list& rules) const {
+  std::string expression_of(const state& merged, rule_names& names, const std::string& end, rule_list& rules) const {
     std::vector<std::string> ways;
-    for (const auto& [to, characters] : all.steps)
-      if (productive_[to]) ways.push_back(sequence({ebnf_of(of_set(characters), rules), names.of(to)}));
-    if (all.end) ways.push_back(sequence({*all.end ? literal("\n") : "[\\n]?", end}));
+    for (const auto& [target, characters] : merged.steps)
+      if (productive_[target]) ways.push_back(sequence({ebnf_of(of_set(characters), rules), names.name_of(target)}));
+    if (merged.end) ways.push_back(sequence({*merged.end ? literal("\n") : "[\\n]?", end}));
     return alternatives(ways);
   }
 

@@ -63,8 +63,10 @@ xgrammar::TokenizerInfo vocabulary_of(const text::tokenizer& tokens) {
 
 /// What all grammars are compiled for.
 struct compiled_vocabulary {
-  explicit compiled_vocabulary(std::shared_ptr<const text::tokenizer> of)
-      : tokens(std::move(of)), bytes(vocabulary_of(*tokens)), table(std::make_shared<const token_table>(*tokens)) {}
+  explicit compiled_vocabulary(std::shared_ptr<const text::tokenizer> tokenizer)
+      : tokens(std::move(tokenizer)),
+        bytes(vocabulary_of(*tokens)),
+        table(std::make_shared<const token_table>(*tokens)) {}
 
   std::shared_ptr<const text::tokenizer> tokens;
   xgrammar::TokenizerInfo bytes;

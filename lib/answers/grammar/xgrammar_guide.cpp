@@ -234,9 +234,9 @@ void xgrammar_guide::keep_distinct_behind_strings(std::span<std::uint64_t> token
   for (const auto& [id, tail] : table.quoting()) {
     if (!is_set(tokens, id)) continue;
     auto own = verdict::open;
-    auto& at = tail == token_table::no_tail ? own : verdicts[static_cast<std::size_t>(tail)];
-    if (at == verdict::open) at = may_follow(id, known) ? verdict::allowed : verdict::refused;
-    if (at == verdict::refused) clear(tokens, id);
+    auto& cached = tail == token_table::no_tail ? own : verdicts[static_cast<std::size_t>(tail)];
+    if (cached == verdict::open) cached = may_follow(id, known) ? verdict::allowed : verdict::refused;
+    if (cached == verdict::refused) clear(tokens, id);
   }
 }
 
@@ -254,12 +254,12 @@ bool xgrammar_guide::may_follow(token id, std::map<std::string, bool>& known) {
   return found->second;
 }
 
-bool xgrammar_guide::goes_on_behind(const distinct_reader& from, token id, int depth) {
+bool xgrammar_guide::goes_on_behind(const distinct_reader& reader, token id, int depth) {
   const auto bytes = bytes_of(id);
   auto captures = static_cast<std::size_t>(0);
   if (std::ranges::any_of(bytes, is_bracket)) captures = matcher_->GetCaptures().size();
   if (!matched([&] { return matcher_->AcceptToken(id); })) return false;
-  auto next = from;
+  auto next = reader;
   read_on(next, bytes, brackets_of(bytes, id, captures));
   bool found = !next.repeats() && outlook_of(next) != prospect::closed;
   if (found && outlook_of(next) == prospect::unknown) found = goes_on(next, depth + 1);
@@ -268,29 +268,29 @@ bool xgrammar_guide::goes_on_behind(const distinct_reader& from, token id, int d
 }
 
 /// Looks for a way on that repeats nothing.
-bool xgrammar_guide::goes_on(const distinct_reader& from, int depth) {
+bool xgrammar_guide::goes_on(const distinct_reader& reader, int depth) {
   if (depth > max_depth || masks_left_ <= 0) return false;
   --masks_left_;
   const auto& table = *parts_->table;
   std::vector<std::uint64_t> tokens((parts_->tokens->size() + word_bits - 1) / word_bits);
   fill(tokens);
-  const auto matching = from.matching_bytes();
+  const auto matching = reader.matching_bytes();
   std::map<std::string, token> unknown, spaces;
   bool found = false;
   for_each_token(tokens, [&](token id) {
     const auto bytes = bytes_of(id);
     if (bytes.empty()) return true;
-    found = !table.may_end_part(id, from.in_string()) && !matching[table.first_byte(id)];
+    found = !table.may_end_part(id, reader.in_string()) && !matching[table.first_byte(id)];
     if (found) return false;
-    auto next = from;
+    auto next = reader;
     read_assuming(bracket_rule::unknown(), bytes, next);
     found = !next.repeats() && outlook_of(next) == prospect::open;
     if (!next.repeats() && outlook_of(next) == prospect::unknown)
-      (next.news().size() > from.news().size() ? unknown : spaces)
+      (next.news().size() > reader.news().size() ? unknown : spaces)
           .try_emplace(next.news() + std::string(space_behind(bytes)), id);
     return !found;
   });
-  const auto leads_on = [&](const auto& each) { return goes_on_behind(from, each.second, depth); };
+  const auto leads_on = [&](const auto& candidate) { return goes_on_behind(reader, candidate.second, depth); };
   return found || std::ranges::any_of(unknown, leads_on) || std::ranges::any_of(spaces, leads_on);
 }
 
@@ -341,7 +341,7 @@ std::vector<xgrammar_guide::bracket> xgrammar_guide::brackets_of(std::string_vie
 void xgrammar_guide::read_on(distinct_reader& reader, std::string_view bytes, const std::vector<bracket>& brackets) {
   auto next = brackets.begin();
   for (std::size_t i = 0; i < bytes.size() && !reader.repeats(); ++i) {
-    const bool is_distinct = next != brackets.end() && next->at == i;
+    const bool is_distinct = next != brackets.end() && next->offset == i;
     if (is_distinct && !reader.is_open()) reader = {};
     if (is_distinct || reader.is_open()) reader.read(bytes[i], is_distinct ? next->rule : bracket_rule());
     if (is_distinct) ++next;
@@ -351,7 +351,7 @@ void xgrammar_guide::read_on(distinct_reader& reader, std::string_view bytes, co
 void xgrammar_guide::append(std::string_view bytes, const std::vector<bracket>& brackets) {
   auto next = brackets.begin();
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    const bool is_distinct = next != brackets.end() && next->at == i;
+    const bool is_distinct = next != brackets.end() && next->offset == i;
     if (is_distinct && !reader_.is_open()) {
       reader_ = {};
       roots_.push_back(text_.size() + i);
@@ -422,14 +422,14 @@ void xgrammar_guide::roll_back(int tokens) {
 
 void xgrammar_guide::read_again(std::size_t length) {
   text_.resize(length);
-  while (!brackets_.empty() && brackets_.back().at >= length) brackets_.pop_back();
+  while (!brackets_.empty() && brackets_.back().offset >= length) brackets_.pop_back();
   while (!roots_.empty() && roots_.back() >= length) roots_.pop_back();
   reader_ = {};
   if (roots_.empty()) return;
   const auto root = roots_.back();
-  auto next = std::ranges::lower_bound(brackets_, root, {}, &bracket::at);
+  auto next = std::ranges::lower_bound(brackets_, root, {}, &bracket::offset);
   for (auto i = root; i < text_.size() && (i == root || reader_.is_open()); ++i) {
-    const bool is_distinct = next != brackets_.end() && next->at == i;
+    const bool is_distinct = next != brackets_.end() && next->offset == i;
     reader_.read(text_[i], is_distinct ? next->rule : bracket_rule());
     if (is_distinct) ++next;
   }

@@ -72,7 +72,7 @@ class xgrammar_guide : public guide {
 
   /// A bracket of the text behind which something has to differ.
   struct bracket {
-    std::size_t at;
+    std::size_t offset;
     bracket_rule rule;
   };
 
@@ -95,8 +95,8 @@ class xgrammar_guide : public guide {
   void keep_distinct(std::span<std::uint64_t> tokens);
   void keep_distinct_behind_strings(std::span<std::uint64_t> tokens);
   bool may_follow(token id, std::map<std::string, bool>& known);
-  bool goes_on_behind(const distinct_reader& from, token id, int depth);
-  bool goes_on(const distinct_reader& from, int depth);
+  bool goes_on_behind(const distinct_reader& reader, token id, int depth);
+  bool goes_on(const distinct_reader& reader, int depth);
 
   /// The brackets in the last token, which the matcher has accepted, and of which it had that many captures before.
   std::vector<bracket> brackets_of(std::string_view bytes, token id, std::size_t& captures);

@@ -11,8 +11,8 @@ bool call_end_reader::begin(call_writer& calls) {
   return false;
 }
 
-void call_end_reader::begin_malformed(std::string_view what, call_writer& calls) {
-  calls.arguments(what);
+void call_end_reader::begin_malformed(std::string_view text, call_writer& calls) {
+  calls.arguments(text);
   malformed_ = true;
   watch();
 }
@@ -27,7 +27,7 @@ call_reader::progress call_end_reader::step(char byte, call_writer& calls) {
     calls.end(tool_call_status::malformed);
   else if (calls.is_open())
     calls.end(tool_call_status::complete);
-  return end->before ? call_reader::progress::ended_before : call_reader::progress::ended;
+  return end->ends_early ? call_reader::progress::ended_before : call_reader::progress::ended;
 }
 
 void call_end_reader::flush(call_writer& calls) {

@@ -37,7 +37,7 @@ class call_end_reader {
   /// After all that a call should hold. Says whether it has ended.
   bool begin(call_writer& calls);
   /// After something else, which is reported as arguments.
-  void begin_malformed(std::string_view what, call_writer& calls);
+  void begin_malformed(std::string_view text, call_writer& calls);
 
   call_reader::progress step(char byte, call_writer& calls);
   void flush(call_writer& calls);

@@ -20,7 +20,8 @@ std::map<std::string, token, std::less<>> control_tokens_of(const response_synta
     const auto id = static_cast<token>(i);
     if (!tokens.is_special(id)) continue;
     const auto text = tokens.token_text(id);
-    if (!text.empty() && std::ranges::any_of(delimiters, [&](const delimiter* each) { return holds(*each, text); }))
+    if (!text.empty() &&
+        std::ranges::any_of(delimiters, [&](const delimiter* candidate) { return holds(*candidate, text); }))
       found.emplace(text, id);
   }
   return found;

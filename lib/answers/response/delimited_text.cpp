@@ -35,11 +35,11 @@ void delimited_text::settle(std::size_t until) {
 }
 
 delimited_text::end delimited_text::ended(const delimiter_match& match) {
-  const std::size_t last = match.before ? 1 : 0;
-  const auto from = held_.size() - last - match.length;
-  settle(from);
-  const auto spelled = std::string_view(held_).substr(from, match.length);
-  end found{match.which, std::string(match.name.in(spelled)), std::string(match.id.in(spelled)), match.before};
+  const std::size_t last = match.ends_early ? 1 : 0;
+  const auto begin = held_.size() - last - match.length;
+  settle(begin);
+  const auto spelled = std::string_view(held_).substr(begin, match.length);
+  end found{match.which, std::string(match.name.in(spelled)), std::string(match.id.in(spelled)), match.ends_early};
   held_.resize(certain_);
   return found;
 }

@@ -21,7 +21,7 @@ class delimited_text {
     std::size_t which = 0;
     std::string name = {};
     std::string id = {};
-    bool before = false;  ///< the last byte, which begins what follows
+    bool ends_early = false;  ///< before the last byte, which begins what follows
   };
 
   /// A text that begins after a delimiter, or at the beginning of a response. The delimiters must outlive it.

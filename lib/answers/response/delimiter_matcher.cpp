@@ -22,31 +22,31 @@ std::optional<delimiter_match> delimiter_matcher::step(char byte) {
   return found_;
 }
 
-void delimiter_matcher::advance(candidate from, char byte) {
-  const auto& parts = *delimiters_[from.found.which];
-  for (; from.part < parts.size(); ++from.part, from.offset = 0) {
-    const auto& part = parts[from.part];
+void delimiter_matcher::advance(candidate current, char byte) {
+  const auto& parts = *delimiters_[current.found.which];
+  for (; current.part < parts.size(); ++current.part, current.offset = 0) {
+    const auto& part = parts[current.part];
     if (part.type == part_kind::text) {
-      if (part.text[from.offset] != byte) return;
-      ++from.found.length;
-      if (++from.offset == part.text.size()) ++from.part, from.offset = 0;
-      return keep(from);
+      if (part.text[current.offset] != byte) return;
+      ++current.found.length;
+      if (++current.offset == part.text.size()) ++current.part, current.offset = 0;
+      return keep(current);
     }
     if (part.type == part_kind::space) {
       if (!is_space(byte)) continue;
-      ++from.found.length;
-      return keep(from);
+      ++current.found.length;
+      return keep(current);
     }
-    auto& captured = part.type == part_kind::name ? from.found.name : from.found.id;
+    auto& captured = part.type == part_kind::name ? current.found.name : current.found.id;
     if (is_name_byte(byte)) {
-      if (from.offset++ == 0) captured = {.from = from.found.length};
-      ++from.found.length;
-      if (++captured.length <= max_name_bytes) keep(from);
+      if (current.offset++ == 0) captured = {.begin = current.found.length};
+      ++current.found.length;
+      if (++captured.length <= max_name_bytes) keep(current);
       return;
     }
-    if (from.offset == 0) return;
+    if (current.offset == 0) return;
   }
-  complete(from, true);
+  complete(current, true);
 }
 
 void delimiter_matcher::keep(const candidate& reached) {
@@ -60,10 +60,10 @@ void delimiter_matcher::keep(const candidate& reached) {
   if (std::ranges::none_of(candidates_, same_place)) candidates_.push_back(reached);
 }
 
-void delimiter_matcher::complete(candidate reached, bool before) {
+void delimiter_matcher::complete(candidate reached, bool ends_early) {
   if (found_) return;
   found_ = reached.found;
-  found_->before = before;
+  found_->ends_early = ends_early;
 }
 
 }  // namespace cogen::response

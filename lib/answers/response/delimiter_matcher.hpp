@@ -12,15 +12,15 @@ namespace cogen::response {
 /// A delimiter that was found at the end of a text.
 struct delimiter_match {
   struct capture {
-    std::size_t from = 0;  ///< in the delimiter
+    std::size_t begin = 0;  ///< in the delimiter
     std::size_t length = 0;
 
-    std::string_view in(std::string_view delimiter) const { return delimiter.substr(from, length); }
+    std::string_view in(std::string_view delimiter) const { return delimiter.substr(begin, length); }
   };
 
-  std::size_t which = 0;   ///< of those looked for
-  std::size_t length = 0;  ///< in bytes
-  bool before = false;     ///< it ends before the last byte, which showed that
+  std::size_t which = 0;    ///< of those looked for
+  std::size_t length = 0;   ///< in bytes
+  bool ends_early = false;  ///< it ends before the last byte, which showed that
   capture name = {};
   capture id = {};
 };
@@ -48,9 +48,9 @@ class delimiter_matcher {
     std::size_t offset = 0;  // in the part
   };
 
-  void advance(candidate from, char byte);
+  void advance(candidate current, char byte);
   void keep(const candidate& reached);
-  void complete(candidate reached, bool before);
+  void complete(candidate reached, bool ends_early);
 
   std::vector<const delimiter*> delimiters_;
   std::vector<candidate> candidates_;  // those that began first come first

@@ -20,11 +20,11 @@ class pattern_reader {
   explicit pattern_reader(std::string_view pattern) : pattern_(pattern), rest_(pattern) {}
 
   delimiters run() {
-    auto all = alternatives();
+    auto result = alternatives();
     if (!rest_.empty()) refuse();
-    std::ranges::transform(all, all.begin(), trimmed);
-    if (std::ranges::any_of(all, [](const delimiter& each) { return each.empty(); })) refuse();
-    return all;
+    std::ranges::transform(result, result.begin(), trimmed);
+    if (std::ranges::any_of(result, [](const delimiter& alternative) { return alternative.empty(); })) refuse();
+    return result;
   }
 
  private:
@@ -40,40 +40,40 @@ class pattern_reader {
   }
 
   delimiters alternatives() {
-    auto all = sequence();
-    while (take("|")) std::ranges::move(sequence(), std::back_inserter(all));
-    return all;
+    auto result = sequence();
+    while (take("|")) std::ranges::move(sequence(), std::back_inserter(result));
+    return result;
   }
 
   delimiters sequence() {
-    delimiters all(1);
+    delimiters result(1);
     while (!rest_.empty() && rest_.front() != '|' && rest_.front() != ')') {
-      all = joined(all, take("(?:") ? group() : delimiters{element()});
-      if (all.size() > max_delimiters) refuse();
+      result = joined(result, take("(?:") ? group() : delimiters{element()});
+      if (result.size() > max_delimiters) refuse();
     }
-    return all;
+    return result;
   }
 
   delimiters group() {
     if (++depth_ > max_depth) refuse();
-    auto all = alternatives();
+    auto result = alternatives();
     --depth_;
     if (!take(")")) refuse();
-    return all;
+    return result;
   }
 
   delimiter element() {
     if (take("(?P<name>") || take("(?P<key>")) return {capture(delimiter_part::kind::name)};
     if (take("(?P<id>")) return {capture(delimiter_part::kind::id)};
-    delimiter one;
+    delimiter result;
     if (take("\\s*") || take("\\s+")) {
-      one.push_back({delimiter_part::kind::space});
+      result.push_back({delimiter_part::kind::space});
     } else if (take("\\n")) {
-      append_text(one, "\n");
+      append_text(result, "\n");
     } else {
-      append_text(one, std::string(1, character()));
+      append_text(result, std::string(1, character()));
     }
-    return one;
+    return result;
   }
 
   /// A character by itself: escaped where it would mean something else, and not repeated.
@@ -107,14 +107,14 @@ class pattern_reader {
     return {kind};
   }
 
-  static delimiters joined(const delimiters& before, const delimiters& after) {
-    delimiters all;
-    for (const auto& left : before)
-      for (const auto& right : after) {
-        all.push_back(left);
-        for (const auto& part : right) append(all.back(), part);
+  static delimiters joined(const delimiters& prefixes, const delimiters& suffixes) {
+    delimiters result;
+    for (const auto& left : prefixes)
+      for (const auto& right : suffixes) {
+        result.push_back(left);
+        for (const auto& part : right) append(result.back(), part);
       }
-    return all;
+    return result;
   }
 
   static void append(delimiter& parts, const delimiter_part& part) {
@@ -135,16 +135,16 @@ std::vector<delimiter> delimiters_of_pattern(std::string_view pattern) { return 
 
 std::pair<delimiter, delimiter> delimiters_around_value(std::string_view pattern) {
   constexpr std::string_view value = "(?P<value>.*?)";
-  const auto at = pattern.find(value);
-  if (at == std::string_view::npos)
+  const auto position = pattern.find(value);
+  if (position == std::string_view::npos)
     throw std::invalid_argument("response_template: the pattern " + json::in_quotes(pattern) + " has no " +
                                 std::string(value));
-  const auto before = delimiters_of_pattern(pattern.substr(0, at));
-  const auto after = delimiters_of_pattern(pattern.substr(at + value.size()));
-  if (before.size() != 1 || after.size() != 1)
+  const auto openings = delimiters_of_pattern(pattern.substr(0, position));
+  const auto closings = delimiters_of_pattern(pattern.substr(position + value.size()));
+  if (openings.size() != 1 || closings.size() != 1)
     throw std::invalid_argument("response_template: the pattern " + json::in_quotes(pattern) +
                                 " has alternatives around its value, which is not supported");
-  return {before.front(), after.front()};
+  return {openings.front(), closings.front()};
 }
 
 }  // namespace cogen::response

@@ -24,9 +24,9 @@ struct call_family {
 };
 
 std::vector<delimiter> any_of(std::initializer_list<std::string_view> spellings) {
-  std::vector<delimiter> all;
-  for (const auto each : spellings) all.push_back(delimiter_of(each));
-  return all;
+  std::vector<delimiter> delimiters;
+  for (const auto each : spellings) delimiters.push_back(delimiter_of(each));
+  return delimiters;
 }
 
 const std::vector<reasoning_family>& reasoning_families() {
@@ -160,10 +160,10 @@ response_syntax syntax_of_template(std::string_view chat_template) {
   response_syntax syntax;
   const auto& thinking = reasoning_families();
   const auto reasoning =
-      std::ranges::find_if(thinking, [&](const reasoning_family& each) { return holds(chat_template, each.sign); });
+      std::ranges::find_if(thinking, [&](const reasoning_family& family) { return holds(chat_template, family.sign); });
   if (reasoning != thinking.end()) syntax.reasoning = {delimiter_of(reasoning->open), delimiter_of(reasoning->close)};
-  const auto& calls = *std::ranges::find_if(call_families(), [&](const call_family& each) {
-    return std::ranges::all_of(each.signs, [&](std::string_view sign) { return holds(chat_template, sign); });
+  const auto& calls = *std::ranges::find_if(call_families(), [&](const call_family& family) {
+    return std::ranges::all_of(family.signs, [&](std::string_view sign) { return holds(chat_template, sign); });
   });
   syntax.calls = calls.calls;
   for (const auto each : calls.around_text) syntax.around_text.push_back(delimiter_of(each));

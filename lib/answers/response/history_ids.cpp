@@ -56,10 +56,10 @@ class history_ids {
 
 std::vector<text::chat_message> with_call_ids(std::span<const text::chat_message> messages,
                                               const call_id_syntax& syntax) {
-  std::vector<text::chat_message> all(messages.begin(), messages.end());
+  std::vector<text::chat_message> result(messages.begin(), messages.end());
   history_ids ids(syntax);
-  for (auto& each : all) ids.settle(each);
-  return all;
+  for (auto& each : result) ids.settle(each);
+  return result;
 }
 
 }  // namespace cogen::response

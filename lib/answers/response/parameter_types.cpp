@@ -44,12 +44,12 @@ class type_list {
   void add(const boost::json::value& schema) {
     if (depth_ == max_depth || visited_ == max_visited) return;
     ++depth_, ++visited_;
-    const auto before = types.size();
+    const auto size = types.size();
     add_named(schema);
     add_each(schema, {"anyOf", "oneOf"});
-    if (types.size() == before) add_each(schema, {"allOf"});
-    if (types.size() == before) add_referenced(schema);
-    if (types.size() == before) add_of_values(schema);
+    if (types.size() == size) add_each(schema, {"allOf"});
+    if (types.size() == size) add_referenced(schema);
+    if (types.size() == size) add_of_values(schema);
     if (const auto* nullable = member(schema, "nullable"); nullable && *nullable == true) types.emplace_back("null");
     --depth_;
   }
@@ -94,9 +94,9 @@ class type_list {
 };
 
 std::vector<std::string> types_of(const boost::json::value& schema, const boost::json::value& root) {
-  type_list all(root);
-  all.add(schema);
-  return all.types;
+  type_list list(root);
+  list.add(schema);
+  return list.types;
 }
 
 std::string_view without_space(std::string_view text) {

@@ -30,8 +30,8 @@ class parameters_reader : public call_reader {
     else if (end->which == 0)
       begin_value(end->name, calls);
     else
-      return end_call(calls), end->before ? progress::ended_before : progress::ended;
-    return end->before ? step(byte, calls) : progress::more;
+      return end_call(calls), end->ends_early ? progress::ended_before : progress::ended;
+    return end->ends_early ? step(byte, calls) : progress::more;
   }
 
   void flush(call_writer& calls) override {

@@ -4,12 +4,12 @@
 
 namespace cogen::response {
 
-reader::reader(const response_syntax& syntax, const parameter_types& types, options how)
+reader::reader(const response_syntax& syntax, const parameter_types& types, options settings)
     : syntax_(&syntax),
       types_(&types),
-      reads_calls_(how.reads_calls && syntax.calls),
-      parallel_calls_(how.parallel_calls) {
-  if (how.in_reasoning && syntax.reasoning)
+      reads_calls_(settings.reads_calls && syntax.calls),
+      parallel_calls_(settings.parallel_calls) {
+  if (settings.in_reasoning && syntax.reasoning)
     go_to(place::reasoning);
   else
     go_to(place::text, false);
@@ -44,7 +44,7 @@ void reader::take(char byte) {
   if (!end) return;
   flush();
   delimited(*end);
-  if (end->before) take(byte);
+  if (end->ends_early) take(byte);
 }
 
 void reader::take_in_call(char byte) {
@@ -68,7 +68,7 @@ void reader::go_to(place next, bool after_delimiter) {
   if (reads_calls_)
     for (const auto& open : syntax_->calls->open) ends.push_back(&open);
   if (syntax_->reasoning) ends.push_back(&syntax_->reasoning->open);
-  for (const auto& each : syntax_->around_text) ends.push_back(&each);
+  for (const auto& marker : syntax_->around_text) ends.push_back(&marker);
   if (reads_calls_) ends.insert(ends.end(), {&syntax_->calls->section_open, &syntax_->calls->section_close});
   text_.begin(std::move(ends), after_delimiter);
 }

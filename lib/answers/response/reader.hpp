@@ -28,7 +28,7 @@ class reader {
     bool parallel_calls = true;  ///< otherwise the first call ends the response, and the rest is dropped
   };
 
-  reader(const response_syntax& syntax, const parameter_types& types, options how);
+  reader(const response_syntax& syntax, const parameter_types& types, options settings);
 
   response_delta push(std::string_view text);
 

@@ -3,15 +3,15 @@
 namespace cogen::response {
 
 std::vector<const delimiter*> delimiters_of(const response_syntax& syntax) {
-  std::vector<const delimiter*> all;
-  if (syntax.reasoning) all.insert(all.end(), {&syntax.reasoning->open, &syntax.reasoning->close});
+  std::vector<const delimiter*> delimiters;
+  if (syntax.reasoning) delimiters.insert(delimiters.end(), {&syntax.reasoning->open, &syntax.reasoning->close});
   if (const auto& calls = syntax.calls) {
-    for (const auto& open : calls->open) all.push_back(&open);
-    all.insert(all.end(), {&calls->close, &calls->section_open, &calls->section_close, &calls->parameter.open,
-                           &calls->parameter.close});
+    for (const auto& open : calls->open) delimiters.push_back(&open);
+    delimiters.insert(delimiters.end(), {&calls->close, &calls->section_open, &calls->section_close,
+                                         &calls->parameter.open, &calls->parameter.close});
   }
-  for (const auto& each : syntax.around_text) all.push_back(&each);
-  return all;
+  for (const auto& marker : syntax.around_text) delimiters.push_back(&marker);
+  return delimiters;
 }
 
 bool ends_in_reasoning(const response_syntax& syntax, std::string_view ending) {

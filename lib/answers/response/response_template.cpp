@@ -16,43 +16,44 @@ namespace {
 using json::field;
 using form = call_syntax::form;
 
-void check_members(const field& from, std::initializer_list<std::string_view> known) {
-  for (const auto& [key, value] : from.object())
+void check_members(const field& source, std::initializer_list<std::string_view> known) {
+  for (const auto& [key, value] : source.object())
     if (std::ranges::find(known, std::string_view(key)) == known.end())
-      from.refuse("must not hold " + json::in_quotes(key));
+      source.refuse("must not hold " + json::in_quotes(key));
 }
 
-delimiter literal(const field& from) {
+delimiter literal(const field& source) {
   delimiter parts;
-  append_text(parts, from.string());
+  append_text(parts, source.string());
   parts = trimmed(std::move(parts));
-  if (parts.empty()) from.refuse("must hold more than white space");
+  if (parts.empty()) source.refuse("must hold more than white space");
   return parts;
 }
 
 /// A delimiter as a text, several texts, or a pattern; none if it is not there.
-std::vector<delimiter> delimiters_at(const field& from, const std::string& key) {
-  const auto literals = from.find(key), pattern = from.find(key + "_pattern");
-  if (literals && pattern) from.refuse("must not have both " + key + " and " + key + "_pattern");
+std::vector<delimiter> delimiters_at(const field& source, const std::string& key) {
+  const auto literals = source.find(key), pattern = source.find(key + "_pattern");
+  if (literals && pattern) source.refuse("must not have both " + key + " and " + key + "_pattern");
   if (pattern) return delimiters_of_pattern(pattern->string());
-  std::vector<delimiter> all;
-  if (!literals) return all;
+  std::vector<delimiter> delimiters;
+  if (!literals) return delimiters;
   if (!literals->value().is_array()) return {literal(*literals)};
-  for (std::size_t i = 0; i < literals->array().size(); ++i) all.push_back(literal(literals->element(i)));
-  if (all.empty()) literals->refuse("must not be empty");
-  return all;
+  for (std::size_t i = 0; i < literals->array().size(); ++i) delimiters.push_back(literal(literals->element(i)));
+  if (delimiters.empty()) literals->refuse("must not be empty");
+  return delimiters;
 }
 
-delimiter only_delimiter(const field& from, const std::string& key) {
-  auto all = delimiters_at(from, key);
-  if (all.size() != 1) from.refuse("must have one " + key);
-  return all.front();
+delimiter only_delimiter(const field& source, const std::string& key) {
+  auto delimiters = delimiters_at(source, key);
+  if (delimiters.size() != 1) source.refuse("must have one " + key);
+  return delimiters.front();
 }
 
 /// The key that a placeholder of a transform names, `{content.name}` or, of list elements, `{name}`.
-std::string placeholder(const field& from) {
-  auto text = from.string();
-  if (text.size() < 3 || text.front() != '{' || text.back() != '}') from.refuse("must be a placeholder such as {name}");
+std::string placeholder(const field& source) {
+  auto text = source.string();
+  if (text.size() < 3 || text.front() != '{' || text.back() != '}')
+    source.refuse("must be a placeholder such as {name}");
   text = text.substr(1, text.size() - 2);
   return text.starts_with("content.") ? text.substr(8) : text;
 }

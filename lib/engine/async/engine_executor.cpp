@@ -11,7 +11,7 @@ void engine_queue::close() {
   shutdown();
 }
 
-std::exception_ptr as_exception::of(const diagnostics& why) noexcept try {
+std::exception_ptr as_exception::make_exception(const diagnostics& why) noexcept try {
   return why ? std::make_exception_ptr(generation_error(why)) : nullptr;
 } catch (...) {
   return std::current_exception();

@@ -22,16 +22,16 @@ void call(std::shared_ptr<pending_operation> completed) {
 /// Keeps close() from returning, and thus the context alive. Begins under the lock, and ends without it.
 class pending_operations::posting {
  public:
-  explicit posting(pending_operations& of) : of_(of) { ++of_.posting_; }
+  explicit posting(pending_operations& owner) : owner_(owner) { ++owner_.posting_; }
   posting(const posting&) = delete;
   posting& operator=(const posting&) = delete;
   ~posting() {
-    const std::lock_guard lock(of_.mutex_);
-    if (--of_.posting_ == 0 && of_.closed_) of_.none_posting_.notify_all();
+    const std::lock_guard lock(owner_.mutex_);
+    if (--owner_.posting_ == 0 && owner_.closed_) owner_.none_posting_.notify_all();
   }
 
  private:
-  pending_operations& of_;
+  pending_operations& owner_;
 };
 
 pending_operations::entry pending_operations::add(std::weak_ptr<pending_operation> operation) {
@@ -39,10 +39,10 @@ pending_operations::entry pending_operations::add(std::weak_ptr<pending_operatio
   return waiting_.insert(waiting_.end(), std::move(operation));
 }
 
-void pending_operations::remove(entry at) noexcept {
+void pending_operations::remove(entry position) noexcept {
   std::list<std::weak_ptr<pending_operation>> removed;
   const std::lock_guard lock(mutex_);
-  if (!closed_) removed.splice(removed.end(), waiting_, at);
+  if (!closed_) removed.splice(removed.end(), waiting_, position);
 }
 
 void pending_operations::post(const std::shared_ptr<pending_operation>& completed) {
@@ -55,19 +55,19 @@ void pending_operations::post(const std::shared_ptr<pending_operation>& complete
     if (std::exchange(has_job_, true)) return;
   }
   const posting now(*this);
-  const auto to = completed->executor();  // a copy: the handler may have run before execute() returns
+  const auto executor = completed->executor();  // a copy: the handler may have run before execute() returns
   lock.unlock();
-  if (alone) return to.execute([self = completed]() mutable { call(std::move(self)); });
+  if (alone) return executor.execute([self = completed]() mutable { call(std::move(self)); });
   try {
-    post_job(to);
+    post_job(executor);
   } catch (...) {
     withdraw(*completed);
     throw;
   }
 }
 
-void pending_operations::post_job(const net::any_io_executor& to) {
-  to.execute([self = shared_from_this()] { self->call_first(); });
+void pending_operations::post_job(const net::any_io_executor& executor) {
+  executor.execute([self = shared_from_this()] { self->call_first(); });
 }
 
 /// The queue's job could not be posted. Other operations in the queue get theirs with the next post().
@@ -75,20 +75,20 @@ void pending_operations::withdraw(const pending_operation& completed) noexcept {
   std::shared_ptr<pending_operation> withdrawn;  // released after unlocking
   const std::lock_guard lock(mutex_);
   has_job_ = false;
-  pending_operation* before = nullptr;
+  pending_operation* previous = nullptr;
   auto* link = &first_;
   while (*link && link->get() != &completed) {
-    before = link->get();
-    link = &before->next;
+    previous = link->get();
+    link = &previous->next;
   }
   if (!*link) return;  // the context has been closed
   withdrawn = std::exchange(*link, nullptr);
   *link = std::move(withdrawn->next);
-  if (last_ == &completed) last_ = before;
+  if (last_ == &completed) last_ = previous;
 }
 
-bool pending_operations::post_next_job(const net::any_io_executor& to) noexcept try {
-  post_job(to);
+bool pending_operations::post_next_job(const net::any_io_executor& executor) noexcept try {
+  post_job(executor);
   return true;
 } catch (...) {
   return false;

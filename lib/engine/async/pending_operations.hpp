@@ -30,7 +30,7 @@ class pending_operations : public std::enable_shared_from_this<pending_operation
   entry add(std::weak_ptr<pending_operation> operation);
 
   /// Removes it; does nothing after close().
-  void remove(entry at) noexcept;
+  void remove(entry position) noexcept;
 
   /// Has the executor of `completed` call it, unless the context is being destroyed. Throws std::bad_alloc, and has
   /// then changed nothing.
@@ -42,8 +42,8 @@ class pending_operations : public std::enable_shared_from_this<pending_operation
  private:
   class posting;
 
-  void post_job(const net::any_io_executor& to);
-  bool post_next_job(const net::any_io_executor& to) noexcept;  // false: memory is short
+  void post_job(const net::any_io_executor& executor);
+  bool post_next_job(const net::any_io_executor& executor) noexcept;  // false: memory is short
   void call_first();
   std::pair<std::shared_ptr<pending_operation>, bool> take_first() noexcept;  // and whether there are more
   void withdraw(const pending_operation& completed) noexcept;

@@ -33,7 +33,7 @@ net::any_io_executor process_executor() {
 
 net::any_io_executor in_this_process(net::any_io_executor executor) {
   if (process_generation() == 0) return executor;
-  const auto context_of = [](const auto& of) { return &net::query(of, net::execution::context); };
+  const auto context_of = [](const auto& ex) { return &net::query(ex, net::execution::context); };
   const net::execution_context* const of_system = context_of(net::system_executor());
   return context_of(executor) == of_system ? process_executor() : executor;
 }

@@ -24,7 +24,7 @@ bool text_queue::run() noexcept {
   } catch (...) {
     const auto why = detail::diagnostics_of(std::current_exception());
     request->fail(why);
-    for (const auto& each : next.from) each.request->fail(why);
+    for (const auto& each : next.sources) each.request->fail(why);
   }
   return true;
 }
@@ -36,8 +36,8 @@ void text_queue::fail(const diagnostics& why) noexcept {
 
 void text_queue::drop_unwanted() noexcept {
   for (auto& [tenant, requests] : waiting_)
-    std::erase_if(requests, [](const entry& each) { return !each.request->is_wanted(); });
-  std::erase_if(waiting_, [](const auto& each) { return each.second.empty(); });
+    std::erase_if(requests, [](const entry& item) { return !item.request->is_wanted(); });
+  std::erase_if(waiting_, [](const auto& item) { return item.second.empty(); });
 }
 
 text_queue::tenant_map::iterator text_queue::next_in_turn(std::uint64_t last) noexcept {
@@ -49,29 +49,29 @@ text_queue::tenant_map::iterator text_queue::next_in_turn(std::uint64_t last) no
 text_queue::pass text_queue::next_pass(tenant_map::iterator first) const {
   pass next;
   std::size_t tokens = 0;
-  for (auto at = tenant_map::const_iterator(first); at != waiting_.end(); ++at)
-    if (!add_texts(at, tokens, next)) return next;
-  for (auto at = waiting_.begin(); at != tenant_map::const_iterator(first); ++at)
-    if (!add_texts(at, tokens, next)) return next;
+  for (auto position = tenant_map::const_iterator(first); position != waiting_.end(); ++position)
+    if (!add_texts(position, tokens, next)) return next;
+  for (auto position = waiting_.begin(); position != tenant_map::const_iterator(first); ++position)
+    if (!add_texts(position, tokens, next)) return next;
   return next;
 }
 
 /// False once the pass is full.
-bool text_queue::add_texts(tenant_map::const_iterator of, std::size_t& tokens, pass& to) const {
-  for (const auto& each : of->second)
+bool text_queue::add_texts(tenant_map::const_iterator position, std::size_t& tokens, pass& target) const {
+  for (const auto& each : position->second)
     for (auto index = each.next; index < each.request->texts().size(); ++index) {
       const auto& text = each.request->texts()[index];
       tokens += text.tokens.size();
-      if (!to.texts.empty() && tokens > tokens_of_a_pass_) return false;
-      to.texts.push_back(text);
-      to.from.push_back({of->first, each.request, index});
+      if (!target.texts.empty() && tokens > tokens_of_a_pass_) return false;
+      target.texts.push_back(text);
+      target.sources.push_back({position->first, each.request, index});
     }
   return true;
 }
 
 void text_queue::deliver(const pass& read, std::vector<std::vector<float>> vectors) {
   for (std::size_t i = 0; i < read.texts.size(); ++i) {
-    const auto& [tenant, request, index] = read.from[i];
+    const auto& [tenant, request, index] = read.sources[i];
     request->set_vector(index, std::move(vectors[i]));
     waiting_.at(tenant).front().next = index + 1;
     if (index + 1 == request->texts().size()) finish_first(tenant);

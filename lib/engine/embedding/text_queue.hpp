@@ -58,13 +58,13 @@ class text_queue final : public async::side_work {
   /// The texts of one pass.
   struct pass {
     std::vector<encoder_text> texts;
-    std::vector<source> from;  // [texts]
+    std::vector<source> sources;  // [texts]
   };
 
   void drop_unwanted() noexcept;
   tenant_map::iterator next_in_turn(std::uint64_t last) noexcept;
   pass next_pass(tenant_map::iterator first) const;
-  bool add_texts(tenant_map::const_iterator of, std::size_t& tokens, pass& to) const;
+  bool add_texts(tenant_map::const_iterator position, std::size_t& tokens, pass& target) const;
   void deliver(const pass& read, std::vector<std::vector<float>> vectors);
   void finish_first(std::uint64_t tenant) noexcept;
 

@@ -38,9 +38,9 @@ std::string stamp(time_point time) { return stamp(time.time_since_epoch()); }
 
 /// The arguments of the event that ends a slice.
 std::string ending(const sequence_event& event) {
-  if (event.what == sequence_event::kind::preempted) return R"("end":"preempted")";
-  auto text = fmt::format(R"("end":"{}","tokens":{})", to_string(event.what), event.usage.generated_tokens);
-  if (event.what != sequence_event::kind::finished) return text;
+  if (event.type == sequence_event::kind::preempted) return R"("end":"preempted")";
+  auto text = fmt::format(R"("end":"{}","tokens":{})", to_string(event.type), event.usage.generated_tokens);
+  if (event.type != sequence_event::kind::finished) return text;
   text += fmt::format(R"(,"reason":"{}")", to_string(event.reason));
   if (event.error) text += fmt::format(R"(,"error":{})", json_string(event.error.message()));
   return text;
@@ -85,18 +85,18 @@ class chrome_trace::writer {
   void open(const sequence_event& event) {
     for (auto next = open_.begin(); next != open_.end();)
       if (const auto [slot, id] = *next++; slot == event.slot || id == event.id)
-        close(slot, event.at, R"("end":"moved")");
+        close(slot, event.time, R"("end":"moved")");
     name_track(event.slot);
     add(R"("ph":"B","tid":{},"ts":{},"cat":"sequence","name":"request {}","args":{{"waited_us":{},"preemptions":{}}})",
-        track_of(event.slot), stamp(event.at), event.id, stamp(event.request_metrics.waiting),
+        track_of(event.slot), stamp(event.time), event.id, stamp(event.request_metrics.waiting),
         event.request_metrics.preemptions);
     open_[event.slot] = event.id;
-    see(event.at);
+    see(event.time);
   }
 
   void close(const sequence_event& event) {
-    if (is_open(event)) close(event.slot, event.at, ending(event));
-    see(event.at);
+    if (is_open(event)) close(event.slot, event.time, ending(event));
+    see(event.time);
   }
 
   void prefill(const sequence_event& event) {
@@ -105,31 +105,31 @@ class chrome_trace::writer {
   }
 
   void first_token(const sequence_event& event) {
-    if (is_open(event)) mark(track_of(event.slot), event.at, "first token", "");
+    if (is_open(event)) mark(track_of(event.slot), event.time, "first token", "");
   }
 
   void transfer(const sequence_event& event) {
     if (event.slot < 0) return;
     name_track(event.slot);
-    mark(track_of(event.slot), event.at, to_string(event.what),
+    mark(track_of(event.slot), event.time, to_string(event.type),
          fmt::format(R"("request":{},"tokens":{})", event.id, event.tokens));
   }
 
   void refuse(const sequence_event& event) {
-    mark(engine_track, event.at, "refused",
+    mark(engine_track, event.time, "refused",
          fmt::format(R"("request":{},"error":{})", event.id, json_string(event.error.message())));
   }
 
-  void end(time_point at) {
+  void end(time_point time) {
     if (std::exchange(ended_, true)) return;
-    while (!open_.empty()) close(open_.begin()->first, at, R"("end":"engine")");
-    if (batch_.text) count(batch_, at, 0);
+    while (!open_.empty()) close(open_.begin()->first, time, R"("end":"engine")");
+    if (batch_.text) count(batch_, time, 0);
     buffer_ += "\n]\n";
-    flush(at);
+    flush(time);
   }
 
-  void flush(time_point at) {
-    flushed_ = at;
+  void flush(time_point time) {
+    flushed_ = time;
     out_.write(buffer_.data(), static_cast<std::streamsize>(buffer_.size()));
     buffer_.clear();
     if (!out_.flush())
@@ -162,9 +162,9 @@ class chrome_trace::writer {
     }
   }
 
-  void mark(int track, time_point at, std::string_view name, const std::string& more) {
-    add(R"("ph":"i","s":"t","tid":{},"ts":{},"name":"{}","args":{{{}}})", track, stamp(at), name, more);
-    see(at);
+  void mark(int track, time_point time, std::string_view name, const std::string& more) {
+    add(R"("ph":"i","s":"t","tid":{},"ts":{},"name":"{}","args":{{{}}})", track, stamp(time), name, more);
+    see(time);
   }
 
   void slice(int track, time_point begin, time_point end, std::string_view name, const std::string& more) {
@@ -172,8 +172,8 @@ class chrome_trace::writer {
         stamp(end - begin), name, name, more);
   }
 
-  void close(int slot, time_point at, const std::string& more) {
-    add(R"("ph":"E","tid":{},"ts":{},"args":{{{}}})", track_of(slot), stamp(at), more);
+  void close(int slot, time_point time, const std::string& more) {
+    add(R"("ph":"E","tid":{},"ts":{},"args":{{{}}})", track_of(slot), stamp(time), more);
     open_.erase(slot);
   }
 
@@ -188,14 +188,14 @@ class chrome_trace::writer {
     add(R"("ph":"M","tid":{},"name":"thread_sort_index","args":{{"sort_index":{}}})", track_of(slot), track_of(slot));
   }
 
-  void count(counter& what, time_point at, std::int64_t value) {
-    if (what.text && what.value == value) return;
-    what.text = true;
-    what.value = value;
-    add(R"("ph":"C","tid":0,"ts":{},"name":"{}","args":{{"{}":{}}})", stamp(at), what.name, what.unit, value);
+  void count(counter& series, time_point time, std::int64_t value) {
+    if (series.text && series.value == value) return;
+    series.text = true;
+    series.value = value;
+    add(R"("ph":"C","tid":0,"ts":{},"name":"{}","args":{{"{}":{}}})", stamp(time), series.name, series.unit, value);
   }
 
-  void see(time_point at) { latest_ = std::max(latest_, at); }
+  void see(time_point time) { latest_ = std::max(latest_, time); }
 
   std::ofstream file_;
   std::ostream& out_;
@@ -219,7 +219,7 @@ void chrome_trace::on_step(const step_event& step) { writer_->step(step); }
 
 void chrome_trace::on_sequence(const sequence_event& event) {
   using kind = sequence_event::kind;
-  switch (event.what) {
+  switch (event.type) {
     case kind::accepted:
       return;
     case kind::scheduled:
@@ -238,14 +238,14 @@ void chrome_trace::on_sequence(const sequence_event& event) {
       return writer_->transfer(event);
     case kind::refused:
       writer_->refuse(event);
-      return writer_->flush(event.at);
+      return writer_->flush(event.time);
     case kind::cancelled:
     case kind::finished:
       writer_->close(event);
-      return writer_->flush(event.at);
+      return writer_->flush(event.time);
   }
 }
 
-void chrome_trace::on_end(const diagnostics&, clock::time_point at) { writer_->end(at); }
+void chrome_trace::on_end(const diagnostics&, clock::time_point time) { writer_->end(time); }
 
 }  // namespace cogen

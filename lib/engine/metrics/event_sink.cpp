@@ -2,9 +2,9 @@
 
 namespace cogen {
 
-std::string_view to_string(sequence_event::kind what) noexcept {
+std::string_view to_string(sequence_event::kind type) noexcept {
   using kind = sequence_event::kind;
-  switch (what) {
+  switch (type) {
     case kind::accepted:
       return "accepted";
     case kind::refused:

@@ -10,10 +10,10 @@ namespace {
 
 using scheduler::token_list;
 
-/// Of a block of these tokens after what `before` names.
-load::sha256_digest digest_of(std::span<const std::uint64_t> before, std::span<const token> tokens) {
-  std::vector<std::byte> bytes(before.size_bytes() + tokens.size_bytes());
-  std::ranges::copy(std::as_bytes(tokens), std::ranges::copy(std::as_bytes(before), bytes.begin()).out);
+/// Of a block of these tokens after what `parent` names.
+load::sha256_digest digest_of(std::span<const std::uint64_t> parent, std::span<const token> tokens) {
+  std::vector<std::byte> bytes(parent.size_bytes() + tokens.size_bytes());
+  std::ranges::copy(std::as_bytes(tokens), std::ranges::copy(std::as_bytes(parent), bytes.begin()).out);
   return load::sha256(bytes);
 }
 
@@ -60,45 +60,45 @@ void kv_block_events::compare() noexcept try {
 void kv_block_events::look_at(int slot) {
   auto& known = slots_[static_cast<std::size_t>(slot)];
   auto now = plans_.shareable(slot);
-  const bool comparable = now.cache_salt == known.what.cache_salt;
-  const auto same = comparable ? common_length(now.tokens, known.what.tokens) / block_size_ : 0;
+  const bool comparable = now.cache_salt == known.prefix.cache_salt;
+  const auto same = comparable ? common_length(now.tokens, known.prefix.tokens) / block_size_ : 0;
   auto& blocks = known.blocks;
   while (blocks.size() > same) {
     left_.push_back(blocks.back());
     blocks.pop_back();
   }
-  known.what = std::move(now);
-  if (known.what.tokens.size() / block_size_ > blocks.size()) store(known);
+  known.prefix = std::move(now);
+  if (known.prefix.tokens.size() / block_size_ > blocks.size()) store(known);
 }
 
 /// A block that no slot held is followed by such blocks alone, since each digest names all tokens before it, too.
-void kv_block_events::store(holding& of) {
-  auto& blocks = of.blocks;
-  const std::span tokens(of.what.tokens);
-  kv_blocks_stored made{.cache_salt = name_of(of.what.cache_salt)};
+void kv_block_events::store(holding& held) {
+  auto& blocks = held.blocks;
+  const std::span tokens(held.prefix.tokens);
+  kv_blocks_stored event{.cache_salt = name_of(held.prefix.cache_salt)};
   while (tokens.size() / block_size_ > blocks.size()) {
     const auto content = tokens.subspan(blocks.size() * block_size_, block_size_);
-    const auto before = blocks.empty() ? std::nullopt : std::optional(blocks.back());
-    blocks.push_back(before ? digest_of(*before, content) : digest_of_first(of.what.cache_salt, content));
+    const auto parent = blocks.empty() ? std::nullopt : std::optional(blocks.back());
+    blocks.push_back(parent ? digest_of(*parent, content) : digest_of_first(held.prefix.cache_salt, content));
     if (++holders_[blocks.back()] > 1) continue;
-    if (made.block_hashes.empty() && before) made.parent_block_hash = told(*before);
-    made.block_hashes.push_back(told(blocks.back()));
-    made.token_ids.insert(made.token_ids.end(), content.begin(), content.end());
+    if (event.block_hashes.empty() && parent) event.parent_block_hash = told(*parent);
+    event.block_hashes.push_back(told(blocks.back()));
+    event.token_ids.insert(event.token_ids.end(), content.begin(), content.end());
   }
-  if (!made.block_hashes.empty()) batch_.emplace_back(std::move(made));
+  if (!event.block_hashes.empty()) batch_.emplace_back(std::move(event));
 }
 
 /// After what was stored, so that a block that goes from one slot to another is not removed in between.
 void kv_block_events::remove_left() {
-  kv_blocks_removed made;
+  kv_blocks_removed event;
   for (const auto& block : left_) {
     const auto found = holders_.find(block);
     if (--found->second > 0) continue;
     holders_.erase(found);
-    made.block_hashes.push_back(told(block));
+    event.block_hashes.push_back(told(block));
   }
   left_.clear();
-  if (!made.block_hashes.empty()) batch_.emplace_back(std::move(made));
+  if (!event.block_hashes.empty()) batch_.emplace_back(std::move(event));
 }
 
 }  // namespace cogen::detail

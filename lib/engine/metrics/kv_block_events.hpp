@@ -17,7 +17,7 @@ namespace cogen::detail {
 /// engine thread only.
 class kv_block_events {
  public:
-  using log = std::function<void(std::string_view what, const std::exception_ptr& why)>;
+  using log = std::function<void(std::string_view message, const std::exception_ptr& why)>;
 
   /// `plans` must outlive this object; it has so many slots. If the sink throws, or memory runs out, the exception goes
   /// to `log`, and the sink is released.
@@ -30,13 +30,13 @@ class kv_block_events {
 
  private:
   struct holding {
-    scheduler::shareable_prefix what;
+    scheduler::shareable_prefix prefix;
     std::vector<load::sha256_digest> blocks;
   };
 
   void compare() noexcept;
   void look_at(int slot);
-  void store(holding& of);
+  void store(holding& held);
   void remove_left();
 
   std::shared_ptr<kv_event_sink> sink_;

@@ -12,12 +12,12 @@ request_metrics request_timeline::times(clock::time_point now) const noexcept {
   return metrics;
 }
 
-clock::duration request_timeline::end(clock::time_point now, ending how) noexcept {
+clock::duration request_timeline::end(clock::time_point now, ending outcome) noexcept {
   const std::lock_guard lock(mutex_);
   if (!times_.ended) {
     times_.ended = unreported_.ended = now;
-    unreported_.how = how;
-    unreported_.before = status_;
+    unreported_.outcome = outcome;
+    unreported_.previous = status_;
     has_report_ = true;
     enter(std::nullopt, now);
   }
@@ -31,13 +31,13 @@ void request_timeline::accept(clock::time_point now, int tokens) noexcept {
   enter(scheduler::status::waiting, now);
 }
 
-bool request_timeline::record(const scheduler::transition& what, clock::time_point now) noexcept {
+bool request_timeline::record(const scheduler::transition& change, clock::time_point now) noexcept {
   const std::lock_guard lock(mutex_);
   if (times_.ended) return false;
-  slot_ = what.slot;
-  if (what.to == scheduler::status::preempted) ++times_.preemptions;
-  if (what.to == scheduler::status::running && !times_.scheduled) times_.scheduled = now;
-  enter(what.to, now);
+  slot_ = change.slot;
+  if (change.current == scheduler::status::preempted) ++times_.preemptions;
+  if (change.current == scheduler::status::running && !times_.scheduled) times_.scheduled = now;
+  enter(change.current, now);
   return true;
 }
 

@@ -26,7 +26,7 @@ class request_timeline {
   request_metrics times(clock::time_point now) const noexcept;
 
   /// Records its end; only the first call has an effect. Returns the time from opening to end.
-  clock::duration end(clock::time_point now, ending how) noexcept;
+  clock::duration end(clock::time_point now, ending outcome) noexcept;
 
   // The engine thread only.
 
@@ -34,13 +34,13 @@ class request_timeline {
   void accept(clock::time_point now, int tokens) noexcept;
 
   /// Records a transition. False after its end: then nothing is recorded.
-  bool record(const scheduler::transition& what, clock::time_point now) noexcept;
+  bool record(const scheduler::transition& change, clock::time_point now) noexcept;
 
   /// Records a step with a row of it. False after its end: then nothing is recorded.
   bool record(const step_event& step, bool prefilled) noexcept;
 
   /// Sets when its next result came, if that was in a step of others.
-  void set_result_time(clock::time_point at) noexcept { step_end_ = at; }
+  void set_result_time(clock::time_point time) noexcept { step_end_ = time; }
 
   /// Records that its last step had a result for it: a token, or logits. Returns the time from opening to the first.
   clock::duration record_result() noexcept;
@@ -56,8 +56,8 @@ class request_timeline {
     std::optional<clock::time_point> refused;
     std::optional<clock::time_point> first_token;  ///< or result
     std::optional<clock::time_point> ended;
-    ending how = ending::finished;
-    std::optional<scheduler::status> before;  ///< its state before its end; none: it was not accepted
+    ending outcome = ending::finished;
+    std::optional<scheduler::status> previous;  ///< its state before its end; none: it was not accepted
   };
 
   /// What has happened since the last call.

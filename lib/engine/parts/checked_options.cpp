@@ -104,10 +104,10 @@ void check(const structured_output_options& output) {
   check_range("structured_output.cache_bytes", output.cache_bytes, 0, max_bytes);
 }
 
-void check_codecs(const cache::quantization& how, std::string_view device) {
-  if (how.keys->format() == nullptr || how.values->format() == nullptr)
-    refuse("kv.quantization has keys {} and values {}; engines on {} have no codecs of your own", how.keys->name(),
-           how.values->name(), device);
+void check_codecs(const cache::quantization& codecs, std::string_view device) {
+  if (codecs.keys->format() == nullptr || codecs.values->format() == nullptr)
+    refuse("kv.quantization has keys {} and values {}; engines on {} have no codecs of your own", codecs.keys->name(),
+           codecs.values->name(), device);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ int step_tokens_of(const engine_options& options) {
                                                                                                   : device_step_tokens);
 }
 
-constexpr int rounded_up(int number, int to) { return (number + to - 1) / to * to; }
+constexpr int rounded_up(int number, int multiple) { return (number + multiple - 1) / multiple * multiple; }
 
 /// Stands for host memory: the device copies by itself.
 std::shared_ptr<cache::transfer> host_memory_of(const engine_options& options) {
@@ -77,9 +77,9 @@ slot_footprint usage_of(const nn::device_network& network, const cache::device_o
             .block = block,
             .capped = {{.per_block = slot_bytes(network, block, whole) - fixed, .blocks = blocks}}};
   }
-  const auto one = slot_bytes(network, block, layout);
+  const auto single = slot_bytes(network, block, layout);
   const auto two = slot_bytes(network, 2 * block, layout);
-  return {.fixed = 2 * one - two, .per_block = two - one, .block = block};
+  return {.fixed = 2 * single - two, .per_block = two - single, .block = block};
 }
 
 /// The blocks in which slots get memory as their tokens come; none where all memory is allocated at the start: on
@@ -234,14 +234,14 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   const int longest = length_limit(options, model.config().max_positions, endless);
   const int longest_input = model.has_encoder() ? encoder_limit(options, model.config().max_positions) : 0;
   auto layout = layout_of(place, options, longest, longest_input);
-  const device_runner_options how{.max_batched_tokens = step_tokens_of(options),
-                                  .max_draft_tokens = parts.limits.max_draft_tokens,
-                                  .vocabulary = static_cast<int>(model.config().vocabulary),
-                                  .batch_invariant = options.batch_invariant,
-                                  .recorded = switches.recorded};
+  const device_runner_options runner_options{.max_batched_tokens = step_tokens_of(options),
+                                             .max_draft_tokens = parts.limits.max_draft_tokens,
+                                             .vocabulary = static_cast<int>(model.config().vocabulary),
+                                             .batch_invariant = options.batch_invariant,
+                                             .recorded = switches.recorded};
   cache_room room_of_caches;
   const auto own_length = [&] {
-    room_of_caches = room_that_fits(place, layout, options, how, longest);
+    room_of_caches = room_that_fits(place, layout, options, runner_options, longest);
     return room_of_caches.tokens;
   };
   layout.max_sequence_length = place.ranks ? agree_on_least(*place.ranks, own_length) : own_length();
@@ -268,8 +268,9 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   if (options.kv.offload)
     layout.host = place.backend->make_host(layout.slots * cache::device_cache::slot_bytes(shapes, layout));
   auto slots = std::make_shared<device_slots>(place.backend, shapes, layout, room.bytes);
-  parts.runner = std::make_unique<device_runner>(
-      place.network, std::move(slots), snapshot_format_of(layout, options, *place.backend), std::move(room), how);
+  parts.runner = std::make_unique<device_runner>(place.network, std::move(slots),
+                                                 snapshot_format_of(layout, options, *place.backend), std::move(room),
+                                                 runner_options);
 }
 
 }  // namespace

@@ -34,10 +34,11 @@ std::int64_t swap_budget(const engine_options& options) {
 
 /// Workers report the end of a swap with the end of its step.
 swap_room swap_room_of(const engine_options& options, bool is_worker) {
-  swap_room room{.bytes = swap_memory(options), .format = options.swap.format, .by = options.swap.transfer};
+  swap_room room{.bytes = swap_memory(options), .format = options.swap.format, .transfer = options.swap.transfer};
   if (!options.swap.directory.empty() && options.swap.file_bytes > 0)
     room.file = std::make_shared<swap_file>(options.swap.directory, options.swap.file_bytes);
-  if (is_worker || (!room.by && options.external_stepping)) room.by = std::make_shared<cache::immediate_transfer>();
+  if (is_worker || (!room.transfer && options.external_stepping))
+    room.transfer = std::make_shared<cache::immediate_transfer>();
   return room;
 }
 
@@ -45,9 +46,9 @@ template <class Policy>
 std::unique_ptr<Policy> made_by(const std::function<std::unique_ptr<Policy>()>& option,
                                 std::unique_ptr<Policy> (*otherwise)(), const char* why_not) {
   if (!option) return otherwise();
-  auto made = option();
-  if (!made) throw std::invalid_argument(why_not);
-  return made;
+  auto result = option();
+  if (!result) throw std::invalid_argument(why_not);
+  return result;
 }
 
 void set_policies(engine_parts& parts, const policy_options& options) {

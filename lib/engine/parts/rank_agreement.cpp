@@ -41,10 +41,10 @@ void lead(scheduler::limits& limits, parallel::rank_group& ranks, const std::str
   message_writer(message).add(settings);
   ranks.tell(message);
   for (const auto& answer : ranks.answers()) {
-    message_reader from(answer);
-    if (const auto why = from.read<std::string>(); !why.empty()) throw std::invalid_argument(why);
+    message_reader reader(answer);
+    if (const auto why = reader.read<std::string>(); !why.empty()) throw std::invalid_argument(why);
     scheduler::limits other;
-    pass_limits(other, [&](auto& value) { from.read(value); });
+    pass_limits(other, [&](auto& value) { reader.read(value); });
     take_narrower(limits, other);
   }
 }
@@ -57,9 +57,9 @@ void follow(const scheduler::limits& limits, parallel::rank_group& ranks, const 
     why = fmt::format("engine_options differ between ranks: rank 0 has {}; rank {} has {}", of_rank_0, ranks.rank(),
                       settings);
   std::vector<std::byte> message;
-  message_writer to(message);
-  to.add(why);
-  pass_limits(limits, [&](const auto& value) { to.add(value); });
+  message_writer writer(message);
+  writer.add(why);
+  pass_limits(limits, [&](const auto& value) { writer.add(value); });
   ranks.answer(message);
   if (!why.empty()) throw std::invalid_argument(why);
 }
@@ -78,17 +78,17 @@ finding found_by(const std::function<int()>& find) {
   }
 }
 
-std::vector<std::byte> written(const finding& what) {
+std::vector<std::byte> written(const finding& result) {
   std::vector<std::byte> message;
-  message_writer to(message);
-  to.add(what.number), to.add(what.why);
+  message_writer writer(message);
+  writer.add(result.number), writer.add(result.why);
   return message;
 }
 
 finding read_finding(std::span<const std::byte> message) {
-  message_reader from(message);
-  const auto number = from.read<int>();
-  return {number, from.read<std::string>()};
+  message_reader reader(message);
+  const auto number = reader.read<int>();
+  return {number, reader.read<std::string>()};
 }
 
 }  // namespace

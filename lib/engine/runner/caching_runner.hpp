@@ -16,8 +16,8 @@ class caching_runner : public runner {
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override {
     return swapped_.snapshot(name);
   }
-  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override {
-    swapped_.keep(name, std::move(what));
+  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> snapshot) override {
+    swapped_.keep(name, std::move(snapshot));
   }
   std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const override {
     return swapped_.make_snapshot(std::move(bytes), encoder_input);

@@ -127,7 +127,7 @@ void device_runner::record_steps() {
       network_->score(*operators_, hidden, logits_.narrow(0, 0, tokens));
     };
     step();  // makes one-time allocations before the capture
-    if (auto made = slots_->work->record(step)) graphs_[tokens] = std::move(made);
+    if (auto graph = slots_->work->record(step)) graphs_[tokens] = std::move(graph);
   }
 }
 
@@ -208,7 +208,7 @@ void device_runner::score_and_sample(const at::Tensor& hidden, std::int64_t tota
 void device_runner::show_to_host() {
   const auto turn = sampling_.turn();
   for (const auto& each : wanted_by_turn_[turn])
-    if (each.by == sampled_by::host)
+    if (each.sampler == sampled_by::host)
       host_logits_[turn].narrow(0, each.first, each.count).copy_(logits_.narrow(0, each.first, each.count), true);
 }
 
@@ -225,9 +225,9 @@ void device_runner::check_ranks() const {
   if (const auto error = network_->ranks()->failure()) std::rethrow_exception(error);
 }
 
-device_runner::token_part device_runner::wanted_for(purpose what, const scheduler::row& row) {
+device_runner::token_part device_runner::wanted_for(purpose use, const scheduler::row& row) {
   const bool samples = row.wanted == scheduler::output::sample;
-  switch (what) {
+  switch (use) {
     case purpose::sample:
       return samples ? token_part{row.count - 1 - row.drafts, 1 + row.drafts} : token_part{};
     case purpose::score:
@@ -271,15 +271,15 @@ void device_runner::put_in_order(const scheduler::step& step, bool recorded) {
   add_rows(false);
   auto& wanted = wanted_by_turn_[1 - sampling_.turn()];
   wanted.clear();
-  for (const auto what : {purpose::sample, purpose::output, purpose::score}) {
+  for (const auto use : {purpose::sample, purpose::output, purpose::score}) {
     std::int32_t begin = 0;
     for (std::size_t i = 0; i < order_.size(); ++i) {
       const auto& row = rows[static_cast<std::size_t>(order_[i])];
-      const auto part = wanted_for(what, row);
+      const auto part = wanted_for(use, row);
       const auto first = begin + part.begin;
       begin += row.count;
       if (part.count == 0) continue;
-      wanted.push_back({order_[i], what, recorded ? first : std::ssize(outputs_), part.count});
+      wanted.push_back({order_[i], use, recorded ? first : std::ssize(outputs_), part.count});
       for (auto output = first; output < first + part.count; ++output) outputs_.push_back(output);
     }
   }
@@ -317,9 +317,9 @@ void device_runner::write_samples(step& step, std::int64_t logits) {
   auto& wanted = wanted_by_turn_[sampling_.turn()];
   if (!samples()) return wanted.clear();
   for (auto& each : wanted) {
-    assert((each.what == purpose::score || each.first + each.count <= logits_.size(0)) && "beyond the host's rows");
-    if (each.what == purpose::sample) each.by = write_samples_of(step, each);
-    if (each.what == purpose::score) each.by = write_scores_of(step, each);
+    assert((each.use == purpose::score || each.first + each.count <= logits_.size(0)) && "beyond the host's rows");
+    if (each.use == purpose::sample) each.sampler = write_samples_of(step, each);
+    if (each.use == purpose::score) each.sampler = write_scores_of(step, each);
   }
 }
 
@@ -334,14 +334,14 @@ device_runner::sampled_by device_runner::write_samples_of(step& step, wanted_row
   const auto index = static_cast<std::size_t>(wanted.row);
   const auto& row = step.rows[index];
   auto& batch = step.sampling;
-  const auto& how = batch.rows[index];
-  const auto* const samples = batch.samples.data() + how.first + row.scores();
-  if (how.is_out_of_memory || samples->by_host) return sampled_by::host;
+  const auto& settings = batch.rows[index];
+  const auto* const samples = batch.samples.data() + settings.first + row.scores();
+  if (settings.is_out_of_memory || samples->by_host) return sampled_by::host;
   for (int drafts = 0; drafts <= row.drafts; ++drafts, ++wanted.written) {
     const auto number = wanted.first + drafts;
     auto sample = samples[drafts];
-    if (how.masks) {
-      const auto mask = how.masks->mask_after(step.drafts_of(row).first(static_cast<std::size_t>(drafts)));
+    if (settings.masks) {
+      const auto mask = settings.masks->mask_after(step.drafts_of(row).first(static_cast<std::size_t>(drafts)));
       sample.mask = {static_cast<std::uint32_t>(batch.lists.masks.size()), static_cast<std::uint32_t>(mask.size())};
       batch.lists.masks.insert(batch.lists.masks.end(), mask.begin(), mask.end());
     }
@@ -358,14 +358,14 @@ device_runner::sampled_by device_runner::write_samples_of(step& step, wanted_row
 }
 
 device_runner::sampled_by device_runner::write_scores_of(step& step, wanted_rows& wanted) {
-  const auto& how = step.sampling.rows[static_cast<std::size_t>(wanted.row)];
-  if (how.is_out_of_memory) {
+  const auto& settings = step.sampling.rows[static_cast<std::size_t>(wanted.row)];
+  if (settings.is_out_of_memory) {
     step.set_output(static_cast<std::size_t>(wanted.row), {.error = error::out_of_memory});
     return sampled_by::none;
   }
   for (; wanted.written < wanted.count; ++wanted.written)
     sampling_.row(wanted.first + wanted.written) =
-        step.sampling.samples[how.first + static_cast<std::size_t>(wanted.written)];
+        step.sampling.samples[settings.first + static_cast<std::size_t>(wanted.written)];
   return sampled_by::device;
 }
 
@@ -386,7 +386,9 @@ void device_runner::end_after_device(step& step) {
     if (error) return end(step, std::move(error));
     take_results(step, turn);
     const auto& wanted = wanted_by_turn_[turn];
-    const auto is_left = [](const auto& each) { return each.what == purpose::sample && each.by == sampled_by::host; };
+    const auto is_left = [](const auto& entry) {
+      return entry.use == purpose::sample && entry.sampler == sampled_by::host;
+    };
     if (std::ranges::none_of(wanted, is_left)) return end(step, nullptr);
     sampled_on_host_[turn] = &step;
     step.swaps().go_on([this, turn] { sample_on_host(turn); });
@@ -399,20 +401,20 @@ void device_runner::end(step& step, std::exception_ptr error) {
 }
 
 void device_runner::take_results(step& step, std::size_t turn) {
-  for (const auto what : {purpose::score, purpose::sample, purpose::output})
+  for (const auto use : {purpose::score, purpose::sample, purpose::output})
     for (const auto& each : wanted_by_turn_[turn])
-      if (each.what == what && !step.rows[static_cast<std::size_t>(each.row)].failed) take(step, each, turn);
+      if (each.use == use && !step.rows[static_cast<std::size_t>(each.row)].failed) take(step, each, turn);
 }
 
 void device_runner::take(step& step, const wanted_rows& wanted, std::size_t turn) {
   const auto index = static_cast<std::size_t>(wanted.row);
-  switch (wanted.what) {
+  switch (wanted.use) {
     case purpose::output:
       return step.set_output(index, logits_output(logits_of(wanted, turn), options_.vocabulary));
     case purpose::score:
       return take_scores(step, wanted, turn);
     case purpose::sample:
-      if (wanted.by != sampled_by::device) return;
+      if (wanted.sampler != sampled_by::device) return;
       for (int drafts = 0; drafts < wanted.written; ++drafts)
         step.set_output(index, result_of(turn, wanted.first + drafts), drafts);
   }
@@ -440,7 +442,7 @@ void device_runner::sample_on_host(std::size_t turn) {
   auto& step = *sampled_on_host_[turn];
   for (const auto& each : wanted_by_turn_[turn]) {
     const auto index = static_cast<std::size_t>(each.row);
-    if (each.what == purpose::sample && each.by == sampled_by::host && !step.rows[index].failed)
+    if (each.use == purpose::sample && each.sampler == sampled_by::host && !step.rows[index].failed)
       step.sample(index, logits_of(each, turn));
   }
   end(step, nullptr);

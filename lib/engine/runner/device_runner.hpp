@@ -73,10 +73,10 @@ class device_runner final : public caching_runner {
   /// The rows [first, first + count) of the step's logits, which belong to one of its rows.
   struct wanted_rows {
     int row;  ///< of the step
-    purpose what;
+    purpose use;
     std::int64_t first;
     std::int64_t count;
-    sampled_by by = sampled_by::host;
+    sampled_by sampler = sampled_by::host;
     std::int64_t written = 0;  // of the rows, where the device samples or scores
   };
 
@@ -89,7 +89,7 @@ class device_runner final : public caching_runner {
   void read_encoder_inputs(const scheduler::step& step);
   void begin_rows(step& step);
   void reserve_memory(step& step);
-  static token_part wanted_for(purpose what, const scheduler::row& row);
+  static token_part wanted_for(purpose use, const scheduler::row& row);
   bool is_recorded(std::span<const scheduler::row> rows) const;
   void put_in_order(const scheduler::step& step, bool recorded);
   at::Tensor run_recorded();

@@ -16,9 +16,9 @@ bool is_answered(const scheduler::step& step) {
   return !step.swap_outs.empty() || !step.swap_ins.empty() || !step.checkpoints.empty();
 }
 
-void ranked_swaps::hold(swap_listener& to) {
+void ranked_swaps::hold(swap_listener& listener) {
   const std::lock_guard lock(mutex_);
-  if (&to != this) to_ = &to;
+  if (&listener != this) listener_ = &listener;
   held_ = true;
 }
 
@@ -43,22 +43,22 @@ void ranked_swaps::transferred(scheduler::swap_id name, std::exception_ptr error
 
 void ranked_swaps::go_on(std::function<void()> job) noexcept {
   std::unique_lock lock(mutex_);
-  auto* const to = to_;
+  auto* const listener = listener_;
   lock.unlock();
-  to->go_on(std::move(job));
+  listener->go_on(std::move(job));
 }
 
-void ranked_swaps::pass_on(end what) noexcept {
-  swap_listener* to = nullptr;
+void ranked_swaps::pass_on(end swap) noexcept {
+  swap_listener* listener = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    to = to_;
-    const bool failed = std::erase(failed_elsewhere_, what.name) > 0;
-    if (failed && !what.error)
-      what.error = std::make_exception_ptr(std::runtime_error("another rank could not swap its part of the slot"));
-    if (what.error) failed_.push_back(what.name);
+    listener = listener_;
+    const bool failed = std::erase(failed_elsewhere_, swap.name) > 0;
+    if (failed && !swap.error)
+      swap.error = std::make_exception_ptr(std::runtime_error("another rank could not swap its part of the slot"));
+    if (swap.error) failed_.push_back(swap.name);
   }
-  to->transferred(what.name, std::move(what.error));
+  listener->transferred(swap.name, std::move(swap.error));
 }
 
 std::vector<scheduler::swap_id> ranked_swaps::take_failed() {
@@ -93,11 +93,11 @@ leading_runner::~leading_runner() {
   }
 }
 
-void leading_runner::tell(rank_command what, const auto&... values) const {
+void leading_runner::tell(rank_command command, const auto&... values) const {
   std::vector<std::byte> message;
-  message_writer to(message);
-  to.add(what);
-  (to.add(values), ...);
+  message_writer writer(message);
+  writer.add(command);
+  (writer.add(values), ...);
   ranks_.tell(message);
 }
 
@@ -127,9 +127,9 @@ void leading_runner::run(step& step) {
   step.report_swaps_to(swaps_);
   for (const auto& each : step.swap_ins) filled_slots_[each.name] = each.slot;
   std::vector<std::byte> message;
-  message_writer to(message);
-  to.add(rank_command::run);
-  write_step(step, to);
+  message_writer writer(message);
+  writer.add(rank_command::run);
+  write_step(step, writer);
   ranks_.tell(message);
   own_->launch(step);
   if (step.rows.empty()) ranks_.flush();
@@ -147,10 +147,10 @@ void leading_runner::undo_failed_swaps(step& step) {
 std::vector<scheduler::swap_id> leading_runner::take_failures(step& step) {
   std::vector<scheduler::swap_id> swaps;
   for (const auto& answer : ranks_.answers()) {
-    message_reader from(answer);
-    const auto failed = from.read<std::vector<scheduler::swap_id>>();
+    message_reader reader(answer);
+    const auto failed = reader.read<std::vector<scheduler::swap_id>>();
     swaps.insert(swaps.end(), failed.begin(), failed.end());
-    for (const auto index : from.read<std::vector<int>>())
+    for (const auto index : reader.read<std::vector<int>>())
       step.checkpoints.at(static_cast<std::size_t>(index)).failed = true;
   }
   return swaps;
@@ -164,21 +164,21 @@ std::string leading_runner::snapshot_format() const {
 std::shared_ptr<const kv_snapshot> leading_runner::snapshot(scheduler::swap_id name) const {
   auto own = own_->snapshot(name);
   if (!own) return nullptr;
-  auto others = attempt([&] {
+  auto remote = attempt([&] {
     tell(rank_command::snapshot, name);
     return ranks_.answers();
   });
-  return std::make_shared<const rank_snapshot>(std::move(own), std::move(others));
+  return std::make_shared<const rank_snapshot>(std::move(own), std::move(remote));
 }
 
-void leading_runner::keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) {
-  const auto whole = std::dynamic_pointer_cast<const rank_snapshot>(what);
+void leading_runner::keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> snapshot) {
+  const auto whole = std::dynamic_pointer_cast<const rank_snapshot>(snapshot);
   if (!whole) throw std::invalid_argument("a snapshot of one process is not a snapshot of several ranks");
   for (int rank = 1; rank < ranks_.size(); ++rank) {
     std::vector<std::byte> message;
-    message_writer to(message);
-    to.add(rank_command::keep), to.add(name), to.add(whole->encoder_input());
-    to.add_bytes(whole->of_rank(rank));
+    message_writer writer(message);
+    writer.add(rank_command::keep), writer.add(name), writer.add(whole->encoder_input());
+    writer.add_bytes(whole->of_rank(rank));
     attempt([&] { ranks_.tell(rank, message); });
   }
   attempt([&] { ranks_.flush(); });
@@ -195,10 +195,10 @@ runner::finite_check leading_runner::check_of_numbers() const {
 std::shared_ptr<const kv_snapshot> leading_runner::make_snapshot(std::vector<std::byte> bytes,
                                                                  int encoder_input) const {
   const auto parts = rank_parts(bytes, ranks_.size());
-  std::vector<std::vector<std::byte>> others;
-  for (const auto& each : std::span(parts).subspan(1)) others.emplace_back(each.begin(), each.end());
+  std::vector<std::vector<std::byte>> remote;
+  for (const auto& each : std::span(parts).subspan(1)) remote.emplace_back(each.begin(), each.end());
   auto own = own_->make_snapshot({parts.front().begin(), parts.front().end()}, encoder_input);
-  return std::make_shared<const rank_snapshot>(std::move(own), std::move(others));
+  return std::make_shared<const rank_snapshot>(std::move(own), std::move(remote));
 }
 
 }  // namespace cogen::detail

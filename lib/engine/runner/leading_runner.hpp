@@ -28,8 +28,8 @@ bool is_answered(const scheduler::step& step);
 /// Reports the end of a swap on rank 0 once it is known how it ended on the others.
 class ranked_swaps final : public swap_listener {
  public:
-  /// From now on, ends of swaps wait for release(). Then `to` gets them.
-  void hold(swap_listener& to);
+  /// From now on, ends of swaps wait for release(). Then `listener` gets them.
+  void hold(swap_listener& listener);
   void release(const std::vector<scheduler::swap_id>& failed_elsewhere) noexcept;
 
   void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept override;
@@ -43,10 +43,10 @@ class ranked_swaps final : public swap_listener {
     scheduler::swap_id name;
     std::exception_ptr error;
   };
-  void pass_on(end what) noexcept;
+  void pass_on(end swap) noexcept;
 
   std::mutex mutex_;
-  swap_listener* to_ = nullptr;
+  swap_listener* listener_ = nullptr;
   bool held_ = false;
   std::vector<end> waiting_;
   std::vector<scheduler::swap_id> failed_elsewhere_;  // and not yet ended here
@@ -68,14 +68,14 @@ class leading_runner final : public runner {
   void trim() override;
   std::string snapshot_format() const override;
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override;
-  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override;
+  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> snapshot) override;
   std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const override;
 
   /// Looks at the part of this rank alone; the others look at theirs before they swap them in.
   finite_check check_of_numbers() const override;
 
  private:
-  void tell(rank_command what, const auto&... values) const;
+  void tell(rank_command command, const auto&... values) const;
   template <class Work>
   auto attempt(const Work& work) const;
   void run(step& step);

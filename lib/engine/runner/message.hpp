@@ -18,7 +18,7 @@ concept plain = std::is_trivially_copyable_v<Number>;
 /// Appends plain values to a message between processes of the same program.
 class message_writer {
  public:
-  explicit message_writer(std::vector<std::byte>& to) : to_(to) {}
+  explicit message_writer(std::vector<std::byte>& buffer) : buffer_(buffer) {}
 
   void add(const plain auto& value) { add_bytes(std::as_bytes(std::span(&value, 1))); }
 
@@ -34,16 +34,16 @@ class message_writer {
   }
   void add(const std::string& text) { add(std::span<const char>(text)); }
 
-  void add_bytes(std::span<const std::byte> bytes) { to_.insert(to_.end(), bytes.begin(), bytes.end()); }
+  void add_bytes(std::span<const std::byte> bytes) { buffer_.insert(buffer_.end(), bytes.begin(), bytes.end()); }
 
  private:
-  std::vector<std::byte>& to_;
+  std::vector<std::byte>& buffer_;
 };
 
 /// Reads what message_writer has written, in the same order. Throws std::runtime_error for a message that is too short.
 class message_reader {
  public:
-  explicit message_reader(std::span<const std::byte> from) : rest_(from) {}
+  explicit message_reader(std::span<const std::byte> message) : rest_(message) {}
 
   void read(plain auto& value) { std::memcpy(&value, take(sizeof value).data(), sizeof value); }
 

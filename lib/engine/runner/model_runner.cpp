@@ -45,15 +45,15 @@ void model_runner::begin(step& step) {
 
 /// The error of a step is not that of the one after it alone.
 void model_runner::finish_launched() try { finish(); } catch (...) {
-  std::exchange(launched_, std::nullopt)->what->done(std::current_exception());
+  std::exchange(launched_, std::nullopt)->current->done(std::current_exception());
   throw;
 }
 
 void model_runner::finish() {
   if (!launched_) return;
   auto scores = launched_->logits.wait();
-  set_outputs(*launched_->what, scores.numel() == 0 ? nullptr : nn::floats_of(scores));
-  std::exchange(launched_, std::nullopt)->what->done();
+  set_outputs(*launched_->current, scores.numel() == 0 ? nullptr : nn::floats_of(scores));
+  std::exchange(launched_, std::nullopt)->current->done();
 }
 
 void model_runner::run_and_predict(step& step) {
@@ -148,8 +148,8 @@ void model_runner::set_outputs(step& step, float* scores) {
 
 /// Lists the tokens of the row that are to be scored. Returns the scores after theirs.
 float* model_runner::add_scored(const step& step, std::size_t row, float* scores) {
-  const auto& of = step.rows[row];
-  for (int i = 0; i < of.scores(); ++i, scores += vocabulary())
+  const auto& planned = step.rows[row];
+  for (int i = 0; i < planned.scores(); ++i, scores += vocabulary())
     scored_.push_back({.row = row, .index = i, .scores = scores});
   return scores;
 }
@@ -158,17 +158,17 @@ float* model_runner::add_scored(const step& step, std::size_t row, float* scores
 void model_runner::score_prompts(step& step) {
   const auto width = static_cast<std::size_t>(vocabulary());
   workspace_.workers()->parallel(std::ssize(scored_), [&](std::int64_t i, int) {
-    const auto& each = scored_[static_cast<std::size_t>(i)];
-    step.score(each.row, each.index, {each.scores, width});
+    const auto& item = scored_[static_cast<std::size_t>(i)];
+    step.score(item.row, item.index, {item.scores, width});
   });
 }
 
 /// Samples the rows in parallel; then, on this thread, those with the caller's own logits processor.
 void model_runner::sample(step& step) {
   const auto width = static_cast<std::size_t>(vocabulary());
-  const auto sample_where = [&](const row_scores& each, bool processed) {
-    if (static_cast<bool>(step.sampling.rows[each.row].processor) != processed) return;
-    step.sample(each.row, {each.scores, width * static_cast<std::size_t>(1 + step.rows[each.row].drafts)});
+  const auto sample_where = [&](const row_scores& item, bool processed) {
+    if (static_cast<bool>(step.sampling.rows[item.row].processor) != processed) return;
+    step.sample(item.row, {item.scores, width * static_cast<std::size_t>(1 + step.rows[item.row].drafts)});
   };
   workspace_.workers()->parallel(
       std::ssize(sampled_), [&](std::int64_t i, int) { sample_where(sampled_[static_cast<std::size_t>(i)], false); });

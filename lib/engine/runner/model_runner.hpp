@@ -42,7 +42,7 @@ class model_runner final : public caching_runner {
   };
 
   struct launched_step {
-    step* what;
+    step* current;
     nn::pending_logits logits;
   };
 

@@ -58,8 +58,8 @@ class step_swaps final : public swap_listener {
 /// Steps take turns in their memory, which a device may use until they have ended.
 class steps_in_turn {
  public:
-  explicit steps_in_turn(swap_listener& swaps) : one_(swaps, on_done_), other_(swaps, on_done_) {
-    one_.done(), other_.done();
+  explicit steps_in_turn(swap_listener& swaps) : first_(swaps, on_done_), second_(swaps, on_done_) {
+    first_.done(), second_.done();
   }
 
   /// The memory of the step before the last one, which has ended. Throws its error.
@@ -78,9 +78,9 @@ class steps_in_turn {
     const std::lock_guard lock(mutex_);
     ended_.notify_one();
   };
-  step one_, other_;
-  step* next_ = &one_;
-  step* last_ = &other_;
+  step first_, second_;
+  step* next_ = &first_;
+  step* last_ = &second_;
 };
 
 class worker {
@@ -97,18 +97,18 @@ class worker {
  private:
   /// False if there is nothing more to do.
   bool obey(std::span<const std::byte> message) {
-    message_reader from(message);
-    switch (from.read<rank_command>()) {
+    message_reader reader(message);
+    switch (reader.read<rank_command>()) {
       case rank_command::run:
-        launch(from);
+        launch(reader);
         return true;
       case rank_command::snapshot:
-        ranks_.answer(bytes_of(from.read<scheduler::swap_id>()));
+        ranks_.answer(bytes_of(reader.read<scheduler::swap_id>()));
         return true;
       case rank_command::keep: {
-        const auto name = from.read<scheduler::swap_id>();
-        const auto encoder_input = from.read<int>();
-        own_->keep(name, own_->make_snapshot({from.rest().begin(), from.rest().end()}, encoder_input));
+        const auto name = reader.read<scheduler::swap_id>();
+        const auto encoder_input = reader.read<int>();
+        own_->keep(name, own_->make_snapshot({reader.rest().begin(), reader.rest().end()}, encoder_input));
         unchecked_.insert(name);
         return true;
       }
@@ -121,9 +121,9 @@ class worker {
     throw std::runtime_error("rank 0 told something unknown");
   }
 
-  void launch(message_reader& from) {
+  void launch(message_reader& reader) {
     auto& step = steps_.next();
-    read_step(from, step);
+    read_step(reader, step);
     for (const auto& each : step.swap_ins) check_numbers(each);
     for (const auto name : step.drops) unchecked_.erase(name);
     own_->launch(step);
@@ -137,12 +137,12 @@ class worker {
 
   /// A session is from anywhere, and rank 0 has looked at its own part of it: one whose numbers are not finite becomes
   /// one of no bytes, which cannot be swapped in.
-  void check_numbers(const scheduler::swapping_in& what) {
-    if (unchecked_.erase(what.name) == 0) return;
+  void check_numbers(const scheduler::swapping_in& swap) {
+    if (unchecked_.erase(swap.name) == 0) return;
     const auto is_finite = own_->check_of_numbers();
-    const int encoder_input = own_->snapshot(what.name)->encoder_input();
-    if (is_finite && !is_finite(bytes_of(what.name), what.length, encoder_input))
-      own_->keep(what.name, own_->make_snapshot({}, encoder_input));
+    const int encoder_input = own_->snapshot(swap.name)->encoder_input();
+    if (is_finite && !is_finite(bytes_of(swap.name), swap.length, encoder_input))
+      own_->keep(swap.name, own_->make_snapshot({}, encoder_input));
   }
 
   std::vector<std::byte> bytes_of(scheduler::swap_id name) const {
@@ -157,8 +157,8 @@ class worker {
 
   void answer(const auto&... values) {
     std::vector<std::byte> message;
-    message_writer to(message);
-    (to.add(values), ...);
+    message_writer writer(message);
+    (writer.add(values), ...);
     ranks_.answer(message);
   }
 
@@ -173,9 +173,9 @@ class worker {
 
 /// Its runner waits for its device when it ends, which may wait for other ranks: they are told first.
 void run_steps(std::unique_ptr<runner> own, parallel::rank_group& ranks) {
-  worker one(std::move(own), ranks);
+  worker follower(std::move(own), ranks);
   try {
-    one.run();
+    follower.run();
   } catch (const std::exception& error) {
     ranks.fail(error.what());
     throw;

@@ -16,18 +16,18 @@ constexpr std::int64_t alignment = 16;
 constexpr std::int64_t result_bytes = sizeof(token) + sizeof(float) + sizeof(sampling_status);  // of a row
 
 template <class T>
-std::int64_t bytes_of(const std::vector<T>& all) {
-  return static_cast<std::int64_t>(all.size() * sizeof(T));
+std::int64_t bytes_of(const std::vector<T>& values) {
+  return static_cast<std::int64_t>(values.size() * sizeof(T));
 }
 
 template <class T>
-std::int64_t aligned_bytes(const std::vector<T>& all) {
-  return (bytes_of(all) + alignment - 1) / alignment * alignment;
+std::int64_t aligned_bytes(const std::vector<T>& values) {
+  return (bytes_of(values) + alignment - 1) / alignment * alignment;
 }
 
 template <class T>
-void copy_bytes(const std::vector<T>& from, std::byte* to) {
-  std::ranges::copy(std::as_bytes(std::span(from)), to);
+void copy_bytes(const std::vector<T>& source, std::byte* target) {
+  std::ranges::copy(std::as_bytes(std::span(source)), target);
 }
 
 /// Makes it anew if it is too small.
@@ -55,53 +55,54 @@ std::int64_t sampling_block::top_bytes() const {
 }
 
 sampling_block::layout sampling_block::layout_of_step() const {
-  layout at{};
-  at.biases = aligned_bytes(rows_[turn_]);
-  at.counts = at.biases + aligned_bytes(lists_->biases);
-  at.masks = at.counts + aligned_bytes(lists_->counts);
-  at.raw = at.masks + aligned_bytes(lists_->masks);
-  at.end = at.raw + static_cast<std::int64_t>((lists_->biases.size() + lists_->counts.size()) * sizeof(float));
-  return at;
+  layout offsets{};
+  offsets.biases = aligned_bytes(rows_[turn_]);
+  offsets.counts = offsets.biases + aligned_bytes(lists_->biases);
+  offsets.masks = offsets.counts + aligned_bytes(lists_->counts);
+  offsets.raw = offsets.masks + aligned_bytes(lists_->masks);
+  offsets.end =
+      offsets.raw + static_cast<std::int64_t>((lists_->biases.size() + lists_->counts.size()) * sizeof(float));
+  return offsets;
 }
 
 void sampling_block::send(const sampling_lists& lists) {
   lists_ = &lists;
-  const auto at = layout_of_step();
+  const auto offsets = layout_of_step();
   const auto on_host = [&](std::int64_t bytes) { return where_.make_host(bytes); };
   const auto on_device = [&](std::int64_t bytes) {
     return at::empty({bytes}, at::TensorOptions(where_.device()).dtype(at::kByte));
   };
   auto& host = host_[turn_];
-  hold(host, at.raw, on_host);
-  hold(device_, at.end, on_device);
+  hold(host, offsets.raw, on_host);
+  hold(device_, offsets.end, on_device);
   hold(top_, top_bytes(), on_device);
   hold(host_top_[turn_], top_bytes(), on_host);
-  auto* const to = reinterpret_cast<std::byte*>(host.mutable_data_ptr<std::uint8_t>());
-  copy_bytes(rows_[turn_], to);
-  copy_bytes(lists_->biases, to + at.biases);
-  copy_bytes(lists_->counts, to + at.counts);
-  copy_bytes(lists_->masks, to + at.masks);
-  device_.narrow(0, 0, at.raw).copy_(host.narrow(0, 0, at.raw), true);
+  auto* const target = reinterpret_cast<std::byte*>(host.mutable_data_ptr<std::uint8_t>());
+  copy_bytes(rows_[turn_], target);
+  copy_bytes(lists_->biases, target + offsets.biases);
+  copy_bytes(lists_->counts, target + offsets.counts);
+  copy_bytes(lists_->masks, target + offsets.masks);
+  device_.narrow(0, 0, offsets.raw).copy_(host.narrow(0, 0, offsets.raw), true);
 }
 
-void sampling_block::sample(device::operators& on, const at::Tensor& logits, std::int64_t first,
+void sampling_block::sample(device::operators& ops, const at::Tensor& logits, std::int64_t first,
                             const at::Tensor& last) {
-  const auto at = layout_of_step();
+  const auto offsets = layout_of_step();
   const auto count = logits.size(0);
   constexpr auto row_bytes = static_cast<std::int64_t>(sizeof(sampling_row));
   const auto part = [&](std::int64_t begin, std::int64_t bytes) { return device_.narrow(0, begin, bytes); };
   const auto numbers = sampled_.narrow(0, 0, 8 * rows());
-  on.sample(logits,
-            {.rows = part(first * row_bytes, count * row_bytes),
-             .biases = part(at.biases, bytes_of(lists_->biases)),
-             .counts = part(at.counts, bytes_of(lists_->counts)),
-             .masks = part(at.masks, bytes_of(lists_->masks)),
-             .raw = part(at.raw, at.end - at.raw).view(at::kFloat)},
-            last,
-            {.tokens = numbers.view(at::kInt).narrow(0, first, count),
-             .statuses = sampled_.narrow(0, 8 * rows() + first, count),
-             .logprobs = numbers.view(at::kFloat).narrow(0, rows() + first, count),
-             .top = top_.narrow(0, 0, top_bytes())});
+  ops.sample(logits,
+             {.rows = part(first * row_bytes, count * row_bytes),
+              .biases = part(offsets.biases, bytes_of(lists_->biases)),
+              .counts = part(offsets.counts, bytes_of(lists_->counts)),
+              .masks = part(offsets.masks, bytes_of(lists_->masks)),
+              .raw = part(offsets.raw, offsets.end - offsets.raw).view(at::kFloat)},
+             last,
+             {.tokens = numbers.view(at::kInt).narrow(0, first, count),
+              .statuses = sampled_.narrow(0, 8 * rows() + first, count),
+              .logprobs = numbers.view(at::kFloat).narrow(0, rows() + first, count),
+              .top = top_.narrow(0, 0, top_bytes())});
 }
 
 void sampling_block::receive() {
@@ -120,14 +121,14 @@ sampling_status sampling_block::status(std::size_t turn, std::int64_t row) const
 
 sampled_token sampling_block::sampled(std::size_t turn, std::int64_t row) const {
   const auto* const bytes = host_sampled_[turn].const_data_ptr<std::uint8_t>();
-  const auto& how = rows_[turn][static_cast<std::size_t>(row)];
-  sampled_token made{.id = reinterpret_cast<const token*>(bytes)[row]};
-  if (how.logprobs == sampled_logprobs::none) return made;
-  made.logprob = reinterpret_cast<const float*>(bytes)[std::ssize(rows_[turn]) + row];
+  const auto& settings = rows_[turn][static_cast<std::size_t>(row)];
+  sampled_token result{.id = reinterpret_cast<const token*>(bytes)[row]};
+  if (settings.logprobs == sampled_logprobs::none) return result;
+  result.logprob = reinterpret_cast<const float*>(bytes)[std::ssize(rows_[turn]) + row];
   const auto* const top = reinterpret_cast<const token_logprob*>(host_top_[turn].const_data_ptr<std::uint8_t>());
-  for (const auto& each : std::span(top + how.top.begin, how.top.count))
-    if (each.id >= 0) made.top.push_back(each);
-  return made;
+  for (const auto& each : std::span(top + settings.top.begin, settings.top.count))
+    if (each.id >= 0) result.top.push_back(each);
+  return result;
 }
 
 }  // namespace cogen::detail

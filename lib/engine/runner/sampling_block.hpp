@@ -33,7 +33,7 @@ class sampling_block {
 
   /// Enqueues sampling from `logits` [count, vocabulary], which are those of the rows from number `first` on. `last`
   /// [slots] on the device keeps the last token sampled in each slot.
-  void sample(device::operators& on, const at::Tensor& logits, std::int64_t first, const at::Tensor& last);
+  void sample(device::operators& ops, const at::Tensor& logits, std::int64_t first, const at::Tensor& last);
 
   /// Enqueues the copy of the results to the host.
   void receive();

@@ -51,12 +51,13 @@ void step::pad_samples() {
 
 void step::sample(std::size_t row, std::span<float> scores) noexcept {
   if (!check_scores(row)) return;
-  const auto& how = sampling.rows[row];
+  const auto& settings = sampling.rows[row];
   const auto drafts = drafts_of(rows[row]);
   const auto vocabulary = scores.size() / (drafts.size() + 1);
   for (std::size_t i = 0; i <= drafts.size(); ++i) {
     const auto& sample = sampling.samples[sample_of(row, rows[row].scores()) + i];
-    set_output(row, sample_after(sampling, how, sample, scores.subspan(i * vocabulary, vocabulary), drafts.first(i)),
+    set_output(row,
+               sample_after(sampling, settings, sample, scores.subspan(i * vocabulary, vocabulary), drafts.first(i)),
                static_cast<int>(i));
     if (i == drafts.size() || sampled_after(row, static_cast<int>(i)) != drafts[i]) return;
   }

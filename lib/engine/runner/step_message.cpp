@@ -22,28 +22,28 @@ void pass_plain_row(Row& row, const Pass& pass) {
 
 }  // namespace
 
-void write_step(const scheduler::step& step, message_writer& to) {
-  const auto add = [&](const auto& value) { to.add(value); };
+void write_step(const scheduler::step& step, message_writer& writer) {
+  const auto add = [&](const auto& value) { writer.add(value); };
   pass_plain(step, add);
-  to.add(static_cast<std::uint64_t>(step.rows.size()));
+  writer.add(static_cast<std::uint64_t>(step.rows.size()));
   for (const auto& row : step.rows) {
     pass_plain_row(row, add);
-    to.add(row.encoder_input != nullptr);
-    if (row.encoder_input) to.add(*row.encoder_input);
+    writer.add(row.encoder_input != nullptr);
+    if (row.encoder_input) writer.add(*row.encoder_input);
   }
 }
 
-void read_step(message_reader& from, scheduler::step& step) {
-  const auto read = [&](auto& value) { from.read(value); };
+void read_step(message_reader& reader, scheduler::step& step) {
+  const auto read = [&](auto& value) { reader.read(value); };
   step.clear();
   pass_plain(step, read);
-  const auto rows = from.read<std::uint64_t>();
+  const auto rows = reader.read<std::uint64_t>();
   for (std::uint64_t index = 0; index < rows; ++index) {
     auto& row = step.rows.emplace_back();
     pass_plain_row(row, read);
-    if (from.read<bool>())
+    if (reader.read<bool>())
       row.encoder_input =
-          std::make_shared<const std::vector<scheduler::token>>(from.read<std::vector<scheduler::token>>());
+          std::make_shared<const std::vector<scheduler::token>>(reader.read<std::vector<scheduler::token>>());
     if (row.wanted == scheduler::output::sample)
       step.sampled.resize(step.sampled.size() + 1 + static_cast<std::size_t>(row.drafts), -1);
   }

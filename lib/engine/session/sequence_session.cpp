@@ -19,15 +19,15 @@ void sequence_state::start_save(std::shared_ptr<plain_operation> wait, std::file
              [path = std::move(path)](const auto&... session) { return write_session(path, session...); });
 }
 
-void sequence_state::start_copy(std::shared_ptr<plain_operation> wait, session_target to) {
-  start_plain(wait, save_command{wait, std::move(to)});
+void sequence_state::start_copy(std::shared_ptr<plain_operation> wait, session_target target) {
+  start_plain(wait, save_command{wait, std::move(target)});
 }
 
-void sequence_state::start_plain(std::shared_ptr<plain_operation> wait, command what) {
+void sequence_state::start_plain(std::shared_ptr<plain_operation> wait, command item) {
   completion_lock lock(*this);
   if (busy()) return complete(std::move(wait), conflict());
   if (ended_) return complete(std::move(wait), diagnostics_);
-  commands_.push_back(std::move(what));
+  commands_.push_back(std::move(item));
   plain_ = std::move(wait);
   lock.unlock();
   notify_engine();
@@ -43,8 +43,8 @@ bool sequence_state::awaits(const std::shared_ptr<plain_operation>& wait) const 
   return plain_ == wait && !wait->dropped();
 }
 
-void sequence_state::execute(suspend_command& what, loop_view& loop) {
-  suspending_ = std::move(what.wait);
+void sequence_state::execute(suspend_command& suspension, loop_view& loop) {
+  suspending_ = std::move(suspension.wait);
   continue_suspending(loop);
 }
 
@@ -68,8 +68,8 @@ void sequence_state::swap_ended(loop_view& loop) {
   if (saving_) continue_saving(loop);
 }
 
-void sequence_state::execute(save_command& what, loop_view& loop) {
-  saving_ = std::move(what);
+void sequence_state::execute(save_command& save, loop_view& loop) {
+  saving_ = std::move(save);
   continue_saving(loop);
 }
 
@@ -86,19 +86,20 @@ void sequence_state::continue_saving(loop_view& loop) {
   if (!saving_->copy) write(nullptr, {});
 }
 
-void sequence_state::write(const std::shared_ptr<const kv_snapshot>& snapshot, const scheduler::snapshot& of) {
-  auto what = saved_state();
-  if (snapshot) what.snapshot = of;
+void sequence_state::write(const std::shared_ptr<const kv_snapshot>& snapshot, const scheduler::snapshot& extent) {
+  auto state = saved_state();
+  if (snapshot) state.snapshot = extent;
   auto saved = std::exchange(saving_, std::nullopt).value();
-  engine_->offload([self = self(), wait = saved.wait, to = std::move(saved.to), what = std::move(what), snapshot] {
-    diagnostics why;
-    try {
-      why = to(what, snapshot, [&] { return !self->awaits(wait); });
-    } catch (...) {
-      why = diagnostics_of(std::current_exception());
-    }
-    self->complete_plain(wait, why);
-  });
+  engine_->offload(
+      [self = self(), wait = saved.wait, target = std::move(saved.target), state = std::move(state), snapshot] {
+        diagnostics why;
+        try {
+          why = target(state, snapshot, [&] { return !self->awaits(wait); });
+        } catch (...) {
+          why = diagnostics_of(std::current_exception());
+        }
+        self->complete_plain(wait, why);
+      });
 }
 
 void sequence_state::report(const diagnostics& why) noexcept {
@@ -107,18 +108,18 @@ void sequence_state::report(const diagnostics& why) noexcept {
 }
 
 session sequence_state::saved_state() const {
-  session what;
-  what.model = engine_->parts().fingerprint;
-  what.cache = engine_->snapshot_format();
-  what.seed = sampling_.random.seed();
-  what.branch = sampling_.random.branch();
-  what.forks = sampling_.random.forks();
-  what.truncations = sampling_.truncations;
-  what.tokens.assign(sampling_.history.tokens().begin(), sampling_.history.tokens().end());
-  for (std::size_t i = 0; i < what.tokens.size(); ++i) what.generated.push_back(sampling_.history.was_generated(i));
-  if (encoder_input_) what.encoder_input = *encoder_input_;
-  what.exact = exact();
-  return what;
+  session state;
+  state.model = engine_->parts().fingerprint;
+  state.cache = engine_->snapshot_format();
+  state.seed = sampling_.random.seed();
+  state.branch = sampling_.random.branch();
+  state.forks = sampling_.random.forks();
+  state.truncations = sampling_.truncations;
+  state.tokens.assign(sampling_.history.tokens().begin(), sampling_.history.tokens().end());
+  for (std::size_t i = 0; i < state.tokens.size(); ++i) state.generated.push_back(sampling_.history.was_generated(i));
+  if (encoder_input_) state.encoder_input = *encoder_input_;
+  state.exact = exact();
+  return state;
 }
 
 // Opening
@@ -202,8 +203,8 @@ void sequence_state::finish_open(read_session found) {
   notify_engine();
 }
 
-void sequence_state::restore(read_session& what, loop_view& loop) try {
-  auto& saved = what.saved;
+void sequence_state::restore(read_session& loaded, loop_view& loop) try {
+  auto& saved = loaded.saved;
   sampling_.random = random_stream(saved.seed, saved.branch, saved.forks);
   sampling_.truncations = saved.truncations;
   if (!saved.encoder_input.empty())
@@ -211,7 +212,7 @@ void sequence_state::restore(read_session& what, loop_view& loop) try {
   const auto sampled = static_cast<int>(std::ssize(saved.generated) - std::ranges::count(saved.generated, 0));
   id_ = loop.scheduler().resume(served_as(), {std::move(saved.tokens), sampled, saved.snapshot, saved.exact});
   if (const auto kept = loop.scheduler().stored(*id_))
-    loop.runner().keep(kept->name, loop.runner().make_snapshot(std::move(what.bytes), what.snapshot_source));
+    loop.runner().keep(kept->name, loop.runner().make_snapshot(std::move(loaded.bytes), loaded.snapshot_source));
   loop.join(*id_, shared_from_this());
   const completion_lock lock(*this);
   sampling_.history = token_history(loop.scheduler().tokens(*id_), saved.generated);

@@ -38,8 +38,8 @@ struct stream_task::ended {
   std::shared_ptr<stream_task> self;
 };
 
-void stream_task::spawn(const net::any_io_executor& on) {
-  strand_.emplace(on);
+void stream_task::spawn(const net::any_io_executor& executor) {
+  strand_.emplace(executor);
   net::co_spawn(*strand_, run_marked(), ended{shared_from_this()});
 }
 
@@ -66,8 +66,8 @@ void stream_task::throw_if_cancelled() const {
 
 // Saving
 
-stream_save::stream_save(std::shared_ptr<sequence_state> of, std::shared_ptr<byte_sink> to)
-    : of_(std::move(of)), to_(std::move(to)) {}
+stream_save::stream_save(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_sink> sink)
+    : state_(std::move(state)), sink_(std::move(sink)) {}
 
 void stream_save::start(std::shared_ptr<async::operation<>> wait) {
   wait_ = std::move(wait);
@@ -79,23 +79,23 @@ net::awaitable<void> stream_save::run() {
   co_await make_piece();
   while (!piece_.empty()) {
     throw_if_cancelled();
-    co_await to_->write(piece_);
+    co_await sink_->write(piece_);
     co_await make_piece();
   }
 }
 
 net::awaitable<void> stream_save::copy() {
   // Of its own: once this is cancelled, it may still be filled on the other thread.
-  const auto made = std::make_shared<std::optional<session_writer>>();
-  const sequence_state::session_target into = [made](const session& what,
-                                                     const std::shared_ptr<const kv_snapshot>& snapshot, const auto&) {
-    made->emplace(stream_name, what, snapshot);
-    return diagnostics();
-  };
+  const auto writer = std::make_shared<std::optional<session_writer>>();
+  const sequence_state::session_target target =
+      [writer](const session& state, const std::shared_ptr<const kv_snapshot>& snapshot, const auto&) {
+        writer->emplace(stream_name, state, snapshot);
+        return diagnostics();
+      };
   auto token = async::throwing;
-  co_await async::initiate<async::throwing_t>(token, of_, &sequence_state::start_copy, &sequence_state::cancel_plain,
-                                              into);
-  writer_ = std::move(*made);
+  co_await async::initiate<async::throwing_t>(token, state_, &sequence_state::start_copy, &sequence_state::cancel_plain,
+                                              target);
+  writer_ = std::move(*writer);
 }
 
 net::awaitable<void> stream_save::make_piece() {
@@ -106,7 +106,7 @@ net::awaitable<void> stream_save::make_piece() {
 
 void stream_save::start_piece(std::shared_ptr<async::operation<>> wait) {
   const auto self = std::static_pointer_cast<stream_save>(shared_from_this());
-  of_->engine()->offload([self, wait] {
+  state_->engine()->offload([self, wait] {
     diagnostics why;
     try {
       self->piece_ = self->writer_->next();
@@ -120,7 +120,7 @@ void stream_save::start_piece(std::shared_ptr<async::operation<>> wait) {
 
 void stream_save::end(const diagnostics& why) {
   writer_.reset();
-  if (why) of_->report(why);
+  if (why) state_->report(why);
   auto wait = std::move(wait_);
   if (wait->dropped()) return;
   wait->set_result(why);
@@ -128,39 +128,39 @@ void stream_save::end(const diagnostics& why) {
   ended.call(std::move(wait));
 }
 
-std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& of, std::shared_ptr<byte_sink> to) {
-  return std::make_shared<stream_save>(std::static_pointer_cast<sequence_state>(of), std::move(to));
+std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& face, std::shared_ptr<byte_sink> sink) {
+  return std::make_shared<stream_save>(std::static_pointer_cast<sequence_state>(face), std::move(sink));
 }
 
 // Opening
 
-stream_open::stream_open(std::shared_ptr<sequence_state> made, std::shared_ptr<byte_source> from)
-    : made_(std::move(made)), from_(std::move(from)) {}
+stream_open::stream_open(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_source> source)
+    : state_(std::move(state)), source_(std::move(source)) {}
 
 void stream_open::start(std::shared_ptr<async::operation<sequence>> wait) {
   wait_ = wait;
   const auto executor = wait->executor();
-  if (made_->begin_open(std::move(wait))) spawn(executor);
+  if (state_->begin_open(std::move(wait))) spawn(executor);
 }
 
 net::awaitable<void> stream_open::run() {
-  session_reader reader(stream_name, made_->limits());
-  for (auto into = reader.prepare(); !into.empty(); into = reader.prepare()) {
+  session_reader reader(stream_name, state_->limits());
+  for (auto buffer = reader.prepare(); !buffer.empty(); buffer = reader.prepare()) {
     throw_if_cancelled();
-    const std::size_t read = co_await from_->read_some(into);
-    if (auto ended = made_->engine()->error()) throw generation_error(std::move(ended));
+    const std::size_t read = co_await source_->read_some(buffer);
+    if (auto ended = state_->engine()->error()) throw generation_error(std::move(ended));
     if (read == 0) reader.refuse_end();
     reader.commit(read);
   }
-  made_->engine()->offload([made = made_, found = std::make_shared<read_session>(reader.release())] {
-    made->check_and_finish_open(stream_name, std::move(*found));
+  state_->engine()->offload([state = state_, found = std::make_shared<read_session>(reader.release())] {
+    state->check_and_finish_open(stream_name, std::move(*found));
   });
 }
 
 void stream_open::end(const diagnostics& why) {
-  if (why) made_->fail_opening(why);
+  if (why) state_->fail_opening(why);
 }
 
-void stream_open::cancel_after_end() noexcept { made_->cancel_open(*wait_); }
+void stream_open::cancel_after_end() noexcept { state_->cancel_open(*wait_); }
 
 }  // namespace cogen::detail

@@ -21,7 +21,7 @@ class stream_task : public std::enable_shared_from_this<stream_task> {
   virtual ~stream_task() = default;
 
  protected:
-  void spawn(const net::any_io_executor& on);
+  void spawn(const net::any_io_executor& executor);
   void cancel_task() noexcept;
   void throw_if_cancelled() const;
 
@@ -44,9 +44,9 @@ class stream_task : public std::enable_shared_from_this<stream_task> {
 /// made on another thread, since what was swapped out may have to be read from a file or decompressed.
 class stream_save final : public plain_face, public stream_task {
  public:
-  stream_save(std::shared_ptr<sequence_state> of, std::shared_ptr<byte_sink> to);
+  stream_save(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_sink> sink);
 
-  net::any_io_executor default_executor() const override { return to_->get_executor(); }
+  net::any_io_executor default_executor() const override { return sink_->get_executor(); }
   void start(std::shared_ptr<async::operation<>> wait) override;
   void cancel() noexcept override { cancel_task(); }
   void settle(async::pending_operation&) noexcept override {}  // bytes that are written stay written
@@ -59,8 +59,8 @@ class stream_save final : public plain_face, public stream_task {
   void start_piece(std::shared_ptr<async::operation<>> wait);
   void cancel_piece() noexcept {}  // it is soon made
 
-  const std::shared_ptr<sequence_state> of_;
-  const std::shared_ptr<byte_sink> to_;
+  const std::shared_ptr<sequence_state> state_;
+  const std::shared_ptr<byte_sink> sink_;
   std::shared_ptr<async::operation<>> wait_;
   std::optional<session_writer> writer_;
   std::span<const std::byte> piece_;
@@ -69,21 +69,21 @@ class stream_save final : public plain_face, public stream_task {
 /// A pending async_load_session() of a stream: reads the session, which the engine then takes.
 class stream_open final : public open_face, public stream_task {
  public:
-  stream_open(std::shared_ptr<sequence_state> made, std::shared_ptr<byte_source> from);
+  stream_open(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_source> source);
 
-  net::any_io_executor default_executor() const override { return from_->get_executor(); }
+  net::any_io_executor default_executor() const override { return source_->get_executor(); }
   void start(std::shared_ptr<async::operation<sequence>> wait) override;
   void cancel() noexcept override { cancel_task(); }
-  void settle(async::pending_operation& called) noexcept override { made_->settle(called); }
-  void drop(async::pending_operation& dropped) noexcept override { made_->drop(dropped); }
+  void settle(async::pending_operation& called) noexcept override { state_->settle(called); }
+  void drop(async::pending_operation& dropped) noexcept override { state_->drop(dropped); }
 
  private:
   net::awaitable<void> run() override;
   void end(const diagnostics& why) override;
   void cancel_after_end() noexcept override;
 
-  const std::shared_ptr<sequence_state> made_;
-  const std::shared_ptr<byte_source> from_;
+  const std::shared_ptr<sequence_state> state_;
+  const std::shared_ptr<byte_source> source_;
   std::shared_ptr<async::operation<sequence>> wait_;
 };
 

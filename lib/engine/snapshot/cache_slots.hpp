@@ -51,16 +51,16 @@ class cache_slots {
   /// Takes no time; null where allocate() might.
   virtual host_bytes try_allocate(std::size_t bytes) const = 0;
 
-  // Both begin a copy that ends with a job of `by`, which calls `done` as transfer::start() does. Until then the slot
-  // and the bytes must neither change nor go away. If a member throws, `done` is not called.
+  // Both begin a copy that ends with a job of `transfer`, which calls `done` as transfer::start() does. Until then the
+  // slot and the bytes must neither change nor go away. If a member throws, `done` is not called.
 
-  virtual void copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,
+  virtual void copy_out(int slot, int length, std::span<std::byte> target, cache::transfer& transfer,
                         cache::transfer::callback done) = 0;
 
   /// Fills the empty slot. Throws std::invalid_argument for a wrong number of bytes. If it throws or the copy fails,
   /// the slot must be cleared.
-  virtual void copy_in(int slot, int length, std::span<const std::byte> from, int encoder_input, cache::transfer& by,
-                       cache::transfer::callback done) = 0;
+  virtual void copy_in(int slot, int length, std::span<const std::byte> source, int encoder_input,
+                       cache::transfer& transfer, cache::transfer::callback done) = 0;
 };
 
 }  // namespace cogen::detail

@@ -14,9 +14,9 @@ stored_snapshot made_for(std::span<const cache::exported_run> runs, int encoder_
 }
 
 /// The part of a run that is read at a time: as many rows as fit in 1 MiB, at least one.
-cache::exported_run first_piece(const cache::exported_run& of) {
-  const std::int64_t row = of.type ? std::int64_t{of.dims} * cache::bytes_of(*of.type) : 1;
-  return {.bytes = std::min(of.bytes, std::max(row, piece_bytes / row * row)), .type = of.type, .dims = of.dims};
+cache::exported_run first_piece(const cache::exported_run& run) {
+  const std::int64_t row = run.type ? std::int64_t{run.dims} * cache::bytes_of(*run.type) : 1;
+  return {.bytes = std::min(run.bytes, std::max(row, piece_bytes / row * row)), .type = run.type, .dims = run.dims};
 }
 
 }  // namespace
@@ -38,29 +38,29 @@ void compressed_snapshot::pack(std::span<const std::byte> whole) {
 /// Decompresses the bytes piece by piece.
 class compressed_snapshot::decompressor {
  public:
-  explicit decompressor(const compressed_snapshot& from) : runs_(from.runs_), rest_(from.kept_.bytes()) {
+  explicit decompressor(const compressed_snapshot& snapshot) : runs_(snapshot.runs_), rest_(snapshot.kept_.bytes()) {
     if (!rest_.empty()) return;
-    fetched_.reserve(from.kept_.size());
-    const auto read = from.kept_.read();
+    fetched_.reserve(snapshot.kept_.size());
+    const auto read = snapshot.kept_.read();
     for (auto part = read(); !part.empty(); part = read()) fetched_.insert(fetched_.end(), part.begin(), part.end());
     rest_ = fetched_;
   }
 
   std::span<const std::byte> next() {
-    while (at_ < runs_.size() && runs_[at_].bytes == 0) ++at_;
-    if (at_ == runs_.size()) return {};
-    const auto piece = first_piece(runs_[at_]);
+    while (index_ < runs_.size() && runs_[index_].bytes == 0) ++index_;
+    if (index_ == runs_.size()) return {};
+    const auto piece = first_piece(runs_[index_]);
     const auto compressed = static_cast<std::size_t>(cache::compressed_bytes({&piece, 1}));
     decompressed_.resize(static_cast<std::size_t>(piece.bytes));
     cache::decompress({&piece, 1}, rest_.first(compressed), decompressed_);
     rest_ = rest_.subspan(compressed);
-    runs_[at_].bytes -= piece.bytes;
+    runs_[index_].bytes -= piece.bytes;
     return decompressed_;
   }
 
  private:
   std::vector<cache::exported_run> runs_;  // what is left of them
-  std::size_t at_ = 0;
+  std::size_t index_ = 0;
   std::span<const std::byte> rest_;
   std::vector<std::byte> fetched_, decompressed_;
 };

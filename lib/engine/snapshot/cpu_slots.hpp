@@ -37,13 +37,13 @@ class cpu_slots final : public cache_slots {
   }
   host_bytes allocate(std::size_t bytes) const override { return std::make_shared_for_overwrite<std::byte[]>(bytes); }
   host_bytes try_allocate(std::size_t bytes) const override { return allocate(bytes); }
-  void copy_out(int slot, int /*length*/, std::span<std::byte> to, cache::transfer& by,
+  void copy_out(int slot, int /*length*/, std::span<std::byte> target, cache::transfer& transfer,
                 cache::transfer::callback done) override {
-    by.start(kv.begin_export(slot, to), std::move(done));
+    transfer.start(kv.begin_export(slot, target), std::move(done));
   }
-  void copy_in(int slot, int length, std::span<const std::byte> from, int encoder_input, cache::transfer& by,
+  void copy_in(int slot, int length, std::span<const std::byte> source, int encoder_input, cache::transfer& transfer,
                cache::transfer::callback done) override {
-    by.start(kv.begin_import(slot, length, from, encoder_input), std::move(done));
+    transfer.start(kv.begin_import(slot, length, source, encoder_input), std::move(done));
   }
 
   cache::cache kv;

@@ -45,11 +45,11 @@ cache::device_options device_slots::with_wait(cache::device_options options) con
 void device_slots::fork(const slot_fork& fork) {
   if (kv.on_host()) work->wait();  // the host copies
   try {
-    kv.copy(fork.from, fork.slot, fork.end);
+    kv.copy(fork.source, fork.slot, fork.end);
   } catch (const std::bad_alloc&) {
     kv.lose(fork.slot, fork.end);
   }
-  kv.copy_encoder_input(fork.from, fork.slot);
+  kv.copy_encoder_input(fork.source, fork.slot);
 }
 
 /// Those of its tokens, and its encoder input.
@@ -71,32 +71,32 @@ std::vector<cache::exported_run> device_slots::runs(int slot, int length) const 
   return runs;
 }
 
-void device_slots::copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,
+void device_slots::copy_out(int slot, int length, std::span<std::byte> target, cache::transfer& transfer,
                             cache::transfer::callback done) {
   if (kv.held(slot) < length) throw std::bad_alloc();
   const auto parts = parts_of(slot, length);
-  const auto views = cache::tensors_of(parts, to);
+  const auto views = cache::tensors_of(parts, target);
   copies_->after(*work);
   for (std::size_t part = 0; part < parts.size(); ++part) copies_->copy_rows(views[part], parts[part]);
-  end_with(by, std::move(done));
+  end_with(transfer, std::move(done));
 }
 
-void device_slots::copy_in(int slot, int length, std::span<const std::byte> from, int encoder_input,
-                           cache::transfer& by, cache::transfer::callback done) {
+void device_slots::copy_in(int slot, int length, std::span<const std::byte> source, int encoder_input,
+                           cache::transfer& transfer, cache::transfer::callback done) {
   kv.fill(slot, length);
   kv.set_encoder_length(slot, encoder_input);
   const auto parts = parts_of(slot, length);
-  const auto views = cache::tensors_of(parts, from);
+  const auto views = cache::tensors_of(parts, source);
   copies_->after(*work);
   for (std::size_t part = 0; part < parts.size(); ++part) copies_->copy_rows(parts[part], views[part]);
-  end_with(by, std::move(done));
+  end_with(transfer, std::move(done));
 }
 
-void device_slots::end_with(cache::transfer& by, cache::transfer::callback done) {
-  copies_->then([&by, done = std::move(done)](const std::exception_ptr& error) {
+void device_slots::end_with(cache::transfer& transfer, cache::transfer::callback done) {
+  copies_->then([&transfer, done = std::move(done)](const std::exception_ptr& error) {
     if (error) return done(error);
     try {
-      by.start({}, done);
+      transfer.start({}, done);
     } catch (...) {
       done(std::current_exception());
     }

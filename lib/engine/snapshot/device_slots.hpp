@@ -36,9 +36,9 @@ class device_slots final : public cache_slots {
   }
   host_bytes allocate(std::size_t bytes) const override { return memory_.allocate(bytes); }
   host_bytes try_allocate(std::size_t bytes) const override { return memory_.take(bytes); }
-  void copy_out(int slot, int length, std::span<std::byte> to, cache::transfer& by,
+  void copy_out(int slot, int length, std::span<std::byte> target, cache::transfer& transfer,
                 cache::transfer::callback done) override;
-  void copy_in(int slot, int length, std::span<const std::byte> from, int encoder_input, cache::transfer& by,
+  void copy_in(int slot, int length, std::span<const std::byte> source, int encoder_input, cache::transfer& transfer,
                cache::transfer::callback done) override;
 
   const std::shared_ptr<const device::backend> where;
@@ -48,7 +48,7 @@ class device_slots final : public cache_slots {
  private:
   cache::device_options with_wait(cache::device_options options) const;
   std::vector<at::Tensor> parts_of(int slot, int length) const;
-  void end_with(cache::transfer& by, cache::transfer::callback done);
+  void end_with(cache::transfer& transfer, cache::transfer::callback done);
 
   const host_memory_pool memory_;  // ends after the callbacks of the copies, which must free none of it
   const std::unique_ptr<device::stream> copies_;

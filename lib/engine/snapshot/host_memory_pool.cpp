@@ -51,9 +51,9 @@ struct host_memory_pool::shelf {
     return shrink(0);
   }
 
-  void give_back(blocks one) noexcept {
+  void give_back(blocks single) noexcept {
     const std::lock_guard lock(mutex);
-    if (!ended) unused.splice(unused.end(), one);
+    if (!ended) unused.splice(unused.end(), single);
   }
 
   blocks shrink(std::size_t most) {
@@ -85,8 +85,8 @@ host_bytes host_memory_pool::take(std::size_t bytes) const {
 
 host_bytes host_memory_pool::allocate(std::size_t bytes) const {
   if (auto found = take(bytes)) return found;
-  auto made = make(block_size(bytes));
-  return made.empty() ? std::make_shared_for_overwrite<std::byte[]>(bytes) : lend(shelf_, std::move(made));
+  auto single = make(block_size(bytes));
+  return single.empty() ? std::make_shared_for_overwrite<std::byte[]>(bytes) : lend(shelf_, std::move(single));
 }
 
 std::size_t host_memory_pool::size() const {
@@ -96,12 +96,12 @@ std::size_t host_memory_pool::size() const {
 
 /// Empty if it is refused while no other block is unused.
 host_memory_pool::blocks host_memory_pool::make(std::size_t size) const {
-  blocks one(1, {size, nullptr});
+  blocks single(1, {size, nullptr});
   for (;;) {
     shelf_->make_room(size).clear();
     try {
-      one.front().memory = pinned_(size);
-      return one;
+      single.front().memory = pinned_(size);
+      return single;
     } catch (const std::bad_alloc&) {
       if (shelf_->clear(size).empty()) return {};
     } catch (...) {
@@ -111,10 +111,11 @@ host_memory_pool::blocks host_memory_pool::make(std::size_t size) const {
   }
 }
 
-host_bytes host_memory_pool::lend(std::shared_ptr<shelf> from, blocks one) {
-  auto* const bytes = one.front().memory.get();
-  return {bytes,
-          [from = std::move(from), one = std::move(one)](std::byte*) mutable { from->give_back(std::move(one)); }};
+host_bytes host_memory_pool::lend(std::shared_ptr<shelf> owner, blocks single) {
+  auto* const bytes = single.front().memory.get();
+  return {bytes, [owner = std::move(owner), single = std::move(single)](std::byte*) mutable {
+            owner->give_back(std::move(single));
+          }};
 }
 
 }  // namespace cogen::detail

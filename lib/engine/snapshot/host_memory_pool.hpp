@@ -51,7 +51,7 @@ class host_memory_pool {
   struct shelf;
 
   blocks make(std::size_t size) const;
-  static host_bytes lend(std::shared_ptr<shelf> from, blocks one);
+  static host_bytes lend(std::shared_ptr<shelf> owner, blocks single);
 
   const allocator pinned_;
   const std::shared_ptr<shelf> shelf_;

@@ -31,19 +31,19 @@ std::string salt_in_names(const scheduler::cache_salt& salt) {
 }
 
 /// Differs with the model, the kind of cache, the cache salt and the tokens.
-std::string name_of(const scheduler::cached_prefix& what, const session_limits& of) {
-  auto source = fmt::format("{} {} {} {} ", of.model.size(), of.model, of.cache.size(), of.cache);
-  const auto tokens = std::as_bytes(std::span(what.tokens.data(), what.tokens.size()));
+std::string name_of(const scheduler::cached_prefix& prefix, const session_limits& limits) {
+  auto source = fmt::format("{} {} {} {} ", limits.model.size(), limits.model, limits.cache.size(), limits.cache);
+  const auto tokens = std::as_bytes(std::span(prefix.tokens.data(), prefix.tokens.size()));
   source.append(reinterpret_cast<const char*>(tokens.data()), tokens.size());
-  return fmt::format("{}-{}{}", salt_in_names(what.cache_salt), load::hexadecimal(load::sha256(source)), extension);
+  return fmt::format("{}-{}{}", salt_in_names(prefix.cache_salt), load::hexadecimal(load::sha256(source)), extension);
 }
 
 /// The salt that a name of name_of() begins with; that of another text if it is none.
 scheduler::cache_salt salt_of_name(std::string_view name) {
   scheduler::cache_salt salt;
-  const auto read = [&](std::size_t begin, std::uint64_t& into) {
+  const auto read = [&](std::size_t begin, std::uint64_t& value) {
     const auto part = begin < name.size() ? name.substr(begin, salt_digits) : std::string_view();
-    std::from_chars(part.data(), part.data() + part.size(), into, 16);
+    std::from_chars(part.data(), part.data() + part.size(), value, 16);
   };
   read(0, salt.tenant);
   for (std::size_t i = 0; i < salt.digest.size(); ++i) read((i + 1) * salt_digits + 1, salt.digest[i]);
@@ -63,9 +63,9 @@ void remove_if_abandoned(const fs::path& path) {
 }
 
 /// How many of the tokens a slot that the prefix fills can share.
-int usable(const scheduler::cached_prefix& what, std::span<const token> tokens, int rollback) {
-  const auto both = std::ranges::mismatch(what.tokens, tokens).in2 - tokens.begin();
-  return both >= std::int64_t{what.snapshot.reach} - rollback ? static_cast<int>(both) : 0;
+int usable(const scheduler::cached_prefix& prefix, std::span<const token> tokens, int rollback) {
+  const auto both = std::ranges::mismatch(prefix.tokens, tokens).in2 - tokens.begin();
+  return both >= std::int64_t{prefix.snapshot.reach} - rollback ? static_cast<int>(both) : 0;
 }
 
 std::invalid_argument unusable(const fs::path& folder, const std::error_code& reason) {
@@ -84,8 +84,8 @@ std::vector<fs::path> list(const fs::path& folder) try {
 
 }  // namespace
 
-prefix_directory::prefix_directory(fs::path where, session_limits of, std::int64_t most_bytes, const log& report)
-    : where_(std::move(where)), of_(std::move(of)), most_bytes_(most_bytes) {
+prefix_directory::prefix_directory(fs::path where, session_limits limits, std::int64_t most_bytes, const log& report)
+    : where_(std::move(where)), limits_(std::move(limits)), most_bytes_(most_bytes) {
   for (const auto& path : list(where_)) {
     if (path.extension() == extension) add(path, report);
     if (path.extension() == unfinished) remove_if_abandoned(path);
@@ -94,11 +94,12 @@ prefix_directory::prefix_directory(fs::path where, session_limits of, std::int64
 
 void prefix_directory::add(const fs::path& path, const log& report) try {
   auto saved = read_session_head(path);
-  if (saved.model != of_.model || saved.cache != of_.cache || !saved.snapshot) return;
-  if (std::cmp_greater(saved.tokens.size(), of_.max_sequence_length)) return;
+  if (saved.model != limits_.model || saved.cache != limits_.cache || !saved.snapshot) return;
+  if (std::cmp_greater(saved.tokens.size(), limits_.max_sequence_length)) return;
   const auto name = path.filename().string();
-  const scheduler::cached_prefix what{salt_of_name(name), scheduler::token_list(saved.tokens), *saved.snapshot};
-  if (name == name_of(what, of_)) found_.push_back(std::make_shared<const stored_prefix>(stored_prefix{path, what}));
+  const scheduler::cached_prefix prefix{salt_of_name(name), scheduler::token_list(saved.tokens), *saved.snapshot};
+  if (name == name_of(prefix, limits_))
+    found_.push_back(std::make_shared<const stored_prefix>(stored_prefix{path, prefix}));
 } catch (const generation_error& e) {
   if (report) report(e.why().message());
 }
@@ -108,7 +109,7 @@ std::shared_ptr<const stored_prefix> prefix_directory::find(const scheduler::cac
                                                             int rollback) const {
   std::shared_ptr<const stored_prefix> best;
   for (const auto& each : found_) {
-    const int tokens_of_it = each->what.cache_salt == salt ? usable(each->what, tokens, rollback) : 0;
+    const int tokens_of_it = each->prefix.cache_salt == salt ? usable(each->prefix, tokens, rollback) : 0;
     if (tokens_of_it < least) continue;
     best = each;
     least = tokens_of_it + 1;
@@ -116,31 +117,31 @@ std::shared_ptr<const stored_prefix> prefix_directory::find(const scheduler::cac
   return best;
 }
 
-read_session prefix_directory::read(const stored_prefix& what) const {
-  auto found = read_session_file(what.path, of_);
-  if (!std::ranges::equal(found.saved.tokens, what.what.tokens))
-    throw session_error(what.path.string(), make_error_code(error::bad_session), "it is of other tokens than before");
-  mark_as_used(what.path);
+read_session prefix_directory::read(const stored_prefix& stored) const {
+  auto found = read_session_file(stored.path, limits_);
+  if (!std::ranges::equal(found.saved.tokens, stored.prefix.tokens))
+    throw session_error(stored.path.string(), make_error_code(error::bad_session), "it is of other tokens than before");
+  mark_as_used(stored.path);
   return found;
 }
 
-void prefix_directory::forget(const stored_prefix& what) {
-  std::erase_if(found_, [&](const auto& each) { return each.get() == &what; });
+void prefix_directory::forget(const stored_prefix& stored) {
+  std::erase_if(found_, [&](const auto& entry) { return entry.get() == &stored; });
 }
 
-diagnostics prefix_directory::write(const scheduler::cached_prefix& what, const kv_snapshot& snapshot) const noexcept
+diagnostics prefix_directory::write(const scheduler::cached_prefix& prefix, const kv_snapshot& snapshot) const noexcept
     try {
-  const auto path = where_ / name_of(what, of_);
-  if (std::ranges::find(found_, path, [](const auto& each) { return each->path; }) != found_.end()) {
+  const auto path = where_ / name_of(prefix, limits_);
+  if (std::ranges::find(found_, path, [](const auto& entry) { return entry->path; }) != found_.end()) {
     mark_as_used(path);
     return {};
   }
   session saved;
-  saved.model = of_.model;
-  saved.cache = of_.cache;
-  saved.tokens.assign(what.tokens.begin(), what.tokens.end());
+  saved.model = limits_.model;
+  saved.cache = limits_.cache;
+  saved.tokens.assign(prefix.tokens.begin(), prefix.tokens.end());
   saved.generated.resize(saved.tokens.size());
-  saved.snapshot = what.snapshot;
+  saved.snapshot = prefix.snapshot;
   auto why = write_session(path, saved, {std::shared_ptr<void>(), &snapshot}, [] { return false; });
   remove_oldest();
   return why;

@@ -15,9 +15,9 @@ namespace {
 
 std::string name_of(const std::filesystem::path& path) { return "session " + path.string(); }
 
-[[noreturn]] void refuse_system(const std::filesystem::path& path, std::string_view what) {
+[[noreturn]] void refuse_system(const std::filesystem::path& path, std::string_view problem) {
   const error_code code(errno, boost::system::generic_category());
-  throw session_error(name_of(path), code, fmt::format("{}: {}", what, code.message()));
+  throw session_error(name_of(path), code, fmt::format("{}: {}", problem, code.message()));
 }
 
 /// Owns the descriptor of an open file.
@@ -91,9 +91,9 @@ std::uint64_t size_of(int file, const std::filesystem::path& path) {
   return static_cast<std::uint64_t>(status.st_size);
 }
 
-std::size_t read_some(int file, std::span<std::byte> into, const std::filesystem::path& path) {
+std::size_t read_some(int file, std::span<std::byte> buffer, const std::filesystem::path& path) {
   for (;;) {
-    const auto got = ::read(file, into.data(), into.size());
+    const auto got = ::read(file, buffer.data(), buffer.size());
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno != EINTR) refuse_system(path, "it cannot be read");
   }
@@ -113,13 +113,13 @@ class session_file {
   }
 
   read_session whole() && {
-    for (auto into = reader_.prepare(); !into.empty(); into = reader_.prepare()) read(into);
+    for (auto buffer = reader_.prepare(); !buffer.empty(); buffer = reader_.prepare()) read(buffer);
     return reader_.release();
   }
 
  private:
-  void read(std::span<std::byte> into) {
-    const auto got = read_some(file_, into, path_);
+  void read(std::span<std::byte> buffer) {
+    const auto got = read_some(file_, buffer, path_);
     if (got == 0) reader_.refuse_end();
     reader_.commit(got);
   }
@@ -131,17 +131,17 @@ class session_file {
 
 }  // namespace
 
-diagnostics write_session(const std::filesystem::path& path, const session& what,
+diagnostics write_session(const std::filesystem::path& path, const session& state,
                           const std::shared_ptr<const kv_snapshot>& snapshot,
                           const std::function<bool()>& unwanted) noexcept try {
-  session_writer from(name_of(path), what, snapshot);
-  file_beside made(path);
-  for (auto piece = from.next(); !piece.empty(); piece = from.next()) {
+  session_writer writer(name_of(path), state, snapshot);
+  file_beside output(path);
+  for (auto piece = writer.next(); !piece.empty(); piece = writer.next()) {
     if (unwanted()) return {};
-    write_all(made.file(), piece, path);
+    write_all(output.file(), piece, path);
   }
-  if (::fsync(made.file()) < 0) refuse_system(path, "it cannot be written");
-  if (!unwanted()) made.take_place();
+  if (::fsync(output.file()) < 0) refuse_system(path, "it cannot be written");
+  if (!unwanted()) output.take_place();
   return {};
 } catch (const generation_error& e) {
   return e.why();

@@ -8,9 +8,9 @@
 namespace cogen::detail {
 
 /// Writes the file atomically: writes another file beside it, which then replaces it. `snapshot` is that of
-/// `what.snapshot`, or null. Once `unwanted` returns true, gives up without an error. Returns the error, if there was
+/// `state.snapshot`, or null. Once `unwanted` returns true, gives up without an error. Returns the error, if there was
 /// one; then the old file is unchanged.
-diagnostics write_session(const std::filesystem::path& path, const session& what,
+diagnostics write_session(const std::filesystem::path& path, const session& state,
                           const std::shared_ptr<const kv_snapshot>& snapshot,
                           const std::function<bool()>& unwanted) noexcept;
 

@@ -18,8 +18,8 @@ constexpr std::size_t checksum_bytes = sizeof(std::uint64_t);
 constexpr std::uint32_t inexact_sequence = 1;
 constexpr std::uint32_t inexact_snapshot = 2;
 
-std::uint64_t sum_of(const session_preamble& what) {
-  return load::checksum_of(std::as_bytes(std::span(&what, 1)).first(offsetof(session_preamble, sum)));
+std::uint64_t sum_of(const session_preamble& preamble) {
+  return load::checksum_of(std::as_bytes(std::span(&preamble, 1)).first(offsetof(session_preamble, sum)));
 }
 
 template <class... Args>
@@ -62,23 +62,23 @@ class head_reader {
   head_reader(const std::string& name, std::span<const std::byte> bytes) : name_(name), rest_(bytes) {}
 
   template <class Number>
-  void number(Number& into) {
-    take(&into, sizeof(into));
+  void number(Number& target) {
+    take(&target, sizeof(target));
   }
   template <class List>
-  void counted(List& into) {
+  void counted(List& target) {
     std::uint64_t size = 0;
     number(size);
-    if (size > rest_.size() / sizeof(into[0])) refuse(name_, "its head makes no sense");
-    into.resize(static_cast<std::size_t>(size));
-    take(into.data(), into.size() * sizeof(into[0]));
+    if (size > rest_.size() / sizeof(target[0])) refuse(name_, "its head makes no sense");
+    target.resize(static_cast<std::size_t>(size));
+    take(target.data(), target.size() * sizeof(target[0]));
   }
   bool at_end() const { return rest_.empty(); }
 
  private:
-  void take(void* into, std::size_t bytes) {
+  void take(void* target, std::size_t bytes) {
     if (bytes > rest_.size()) refuse(name_, "its head makes no sense");
-    if (bytes > 0) std::memcpy(into, rest_.data(), bytes);
+    if (bytes > 0) std::memcpy(target, rest_.data(), bytes);
     rest_ = rest_.subspan(bytes);
   }
 
@@ -88,35 +88,36 @@ class head_reader {
 
 /// Visits the members in the order of the head, to write or to read them.
 template <class Head, class Session>
-void each_member(Head& head, Session& what) {
-  head.counted(what.model);
-  head.counted(what.cache);
-  head.number(what.seed);
-  head.number(what.branch);
-  head.number(what.forks);
-  head.number(what.truncations);
-  head.counted(what.tokens);
-  head.counted(what.generated);
-  head.counted(what.encoder_input);
+void each_member(Head& head, Session& state) {
+  head.counted(state.model);
+  head.counted(state.cache);
+  head.number(state.seed);
+  head.number(state.branch);
+  head.number(state.forks);
+  head.number(state.truncations);
+  head.counted(state.tokens);
+  head.counted(state.generated);
+  head.counted(state.encoder_input);
 }
 
-std::uint32_t marks_of(const session& what, const kv_snapshot* snapshot) {
-  return (what.exact ? 0 : inexact_sequence) | (!snapshot || what.snapshot.value().exact ? 0 : inexact_snapshot);
+std::uint32_t marks_of(const session& state, const kv_snapshot* snapshot) {
+  return (state.exact ? 0 : inexact_sequence) | (!snapshot || state.snapshot.value().exact ? 0 : inexact_snapshot);
 }
 
-std::vector<std::byte> head_of(const session& what, const kv_snapshot* snapshot) {
+std::vector<std::byte> head_of(const session& state, const kv_snapshot* snapshot) {
   head_writer head;
-  each_member(head, what);
-  const auto of = snapshot ? what.snapshot.value() : scheduler::snapshot();
-  for (const int number : {of.length, of.cached, of.reach, snapshot ? snapshot->encoder_input() : 0})
+  each_member(head, state);
+  const auto extent = snapshot ? state.snapshot.value() : scheduler::snapshot();
+  for (const int number : {extent.length, extent.cached, extent.reach, snapshot ? snapshot->encoder_input() : 0})
     head.number(number);
   return head.bytes();
 }
 
 void check_snapshot(const std::string& name, const read_session& found) {
-  const auto& of = *found.saved.snapshot;
+  const auto& extent = *found.saved.snapshot;
   const auto tokens = static_cast<int>(found.saved.tokens.size());
-  const bool sound = of.cached >= 1 && of.cached <= std::min(tokens, of.length) && of.length <= of.reach;
+  const bool sound =
+      extent.cached >= 1 && extent.cached <= std::min(tokens, extent.length) && extent.length <= extent.reach;
   if (!sound || found.snapshot_source < 0) refuse(name, "its head makes no sense");
 }
 
@@ -124,9 +125,10 @@ read_session parsed_head(const std::string& name, std::span<const std::byte> byt
   read_session found;
   head_reader head(name, bytes);
   each_member(head, found.saved);
-  scheduler::snapshot of;
-  for (int* const number : {&of.length, &of.cached, &of.reach, &found.snapshot_source}) head.number(*number);
-  if (of.length != 0) found.saved.snapshot = of;
+  scheduler::snapshot extent;
+  for (int* const number : {&extent.length, &extent.cached, &extent.reach, &found.snapshot_source})
+    head.number(*number);
+  if (extent.length != 0) found.saved.snapshot = extent;
   if (!head.at_end() || found.saved.generated.size() != found.saved.tokens.size())
     refuse(name, "its head makes no sense");
   if (found.saved.snapshot) check_snapshot(name, found);
@@ -138,25 +140,25 @@ void check_tokens(const std::string& name, const std::vector<token>& tokens, int
     if (id < 0 || id >= vocabulary) refuse(name, "it holds token {}; the vocabulary ends at {}", id, vocabulary - 1);
 }
 
-void check(const std::string& name, const session& what, const session_limits& within) {
-  if (what.model != within.model)
-    refuse(name, "it is of another model: of \"{}\", and this engine's is \"{}\"", what.model, within.model);
-  if (what.cache != within.cache)
-    refuse(name, "it is of another kind of cache: of \"{}\", and this engine's is \"{}\"", what.cache, within.cache);
-  check_tokens(name, what.tokens, within.vocabulary);
-  check_tokens(name, what.encoder_input, within.vocabulary);
-  if (what.tokens.size() > static_cast<std::size_t>(within.max_sequence_length))
-    too_long(name, "it holds {} tokens; the sequence may hold {}", what.tokens.size(), within.max_sequence_length);
-  if (what.encoder_input.size() > static_cast<std::size_t>(within.longest_encoder_input))
-    too_long(name, "its encoder input has {} tokens; this engine's encoder reads {}", what.encoder_input.size(),
+void check(const std::string& name, const session& state, const session_limits& within) {
+  if (state.model != within.model)
+    refuse(name, "it is of another model: of \"{}\", and this engine's is \"{}\"", state.model, within.model);
+  if (state.cache != within.cache)
+    refuse(name, "it is of another kind of cache: of \"{}\", and this engine's is \"{}\"", state.cache, within.cache);
+  check_tokens(name, state.tokens, within.vocabulary);
+  check_tokens(name, state.encoder_input, within.vocabulary);
+  if (state.tokens.size() > static_cast<std::size_t>(within.max_sequence_length))
+    too_long(name, "it holds {} tokens; the sequence may hold {}", state.tokens.size(), within.max_sequence_length);
+  if (state.encoder_input.size() > static_cast<std::size_t>(within.longest_encoder_input))
+    too_long(name, "its encoder input has {} tokens; this engine's encoder reads {}", state.encoder_input.size(),
              within.longest_encoder_input);
-  if (what.encoder_input.empty() != (within.longest_encoder_input == 0))
+  if (state.encoder_input.empty() != (within.longest_encoder_input == 0))
     refuse(name, "it has no encoder input, and the model reads one");
 }
 
 template <class What>
-std::vector<std::byte> bytes_of(const What& what) {
-  const auto bytes = std::as_bytes(std::span(&what, 1));
+std::vector<std::byte> bytes_of(const What& value) {
+  const auto bytes = std::as_bytes(std::span(&value, 1));
   return {bytes.begin(), bytes.end()};
 }
 
@@ -168,11 +170,11 @@ generation_error session_error(const std::string& name, error_code code, const s
 
 // Writing
 
-session_writer::session_writer(std::string name, const session& what, std::shared_ptr<const kv_snapshot> snapshot)
+session_writer::session_writer(std::string name, const session& state, std::shared_ptr<const kv_snapshot> snapshot)
     : name_(std::move(name)), snapshot_(std::move(snapshot)) {
-  const auto head = head_of(what, snapshot_.get());
+  const auto head = head_of(state, snapshot_.get());
   session_preamble first;
-  first.marks = marks_of(what, snapshot_.get());
+  first.marks = marks_of(state, snapshot_.get());
   first.head_bytes = head.size();
   first.head_sum = load::checksum_of(head);
   first.body_bytes = snapshot_ ? snapshot_->size() : 0;

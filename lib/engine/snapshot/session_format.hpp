@@ -72,8 +72,8 @@ static_assert(sizeof(session_preamble) == 48 && std::endian::native == std::endi
 /// Gives out the bytes of a session, piece by piece.
 class session_writer {
  public:
-  /// `name` begins the sentences of errors; `snapshot` is that of `what.snapshot`, or null.
-  session_writer(std::string name, const session& what, std::shared_ptr<const kv_snapshot> snapshot);
+  /// `name` begins the sentences of errors; `snapshot` is that of `state.snapshot`, or null.
+  session_writer(std::string name, const session& state, std::shared_ptr<const kv_snapshot> snapshot);
 
   /// The next piece, of 1 MiB at most, which is valid until the next call; empty at the end. Throws generation_error if
   /// the snapshot cannot be read, and std::bad_alloc.

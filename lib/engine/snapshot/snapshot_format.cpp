@@ -14,11 +14,12 @@ std::string_view name_of(cache::scalar type) {
   return names[static_cast<std::size_t>(type)];
 }
 
-std::string format_of(const std::optional<cache::quantization>& how, const std::optional<cache::sink_window>& sinks) {
+std::string format_of(const std::optional<cache::quantization>& codecs,
+                      const std::optional<cache::sink_window>& sinks) {
   std::string text;
-  if (how)
-    text +=
-        fmt::format(", keys {}, values {}, the newest {} whole", how->keys->name(), how->values->name(), how->residual);
+  if (codecs)
+    text += fmt::format(", keys {}, values {}, the newest {} whole", codecs->keys->name(), codecs->values->name(),
+                        codecs->residual);
   if (sinks) text += fmt::format(", {} sinks and a window of {}", sinks->sinks, sinks->window);
   return text;
 }

@@ -41,20 +41,21 @@ void stored_snapshot::move() {
 /// Reads the bytes from the file, and compares their checksum at the end.
 class stored_snapshot::file_reader {
  public:
-  explicit file_reader(const stored_snapshot& from) : from_(from), held_(std::min(part_bytes, from.size_)) {}
+  explicit file_reader(const stored_snapshot& snapshot)
+      : snapshot_(snapshot), held_(std::min(part_bytes, snapshot.size_)) {}
 
   std::span<const std::byte> next() {
-    const auto part = std::span(held_).first(std::min(part_bytes, from_.size_ - done_));
-    if (part.empty() && sum_.value() != from_.checksum_)
+    const auto part = std::span(held_).first(std::min(part_bytes, snapshot_.size_ - done_));
+    if (part.empty() && sum_.value() != snapshot_.checksum_)
       throw std::runtime_error("what was swapped out to a file has changed there");
-    from_.file_->read(from_.begin_ + static_cast<std::int64_t>(done_), part);
+    snapshot_.file_->read(snapshot_.begin_ + static_cast<std::int64_t>(done_), part);
     sum_.add(part);
     done_ += part.size();
     return part;
   }
 
  private:
-  const stored_snapshot& from_;
+  const stored_snapshot& snapshot_;
   std::vector<std::byte> held_;
   load::checksum sum_;
   std::size_t done_ = 0;

@@ -10,17 +10,17 @@
 namespace cogen::detail {
 namespace {
 
-[[noreturn]] void fail(const std::string& what) { throw std::system_error(errno, std::generic_category(), what); }
+[[noreturn]] void fail(const std::string& message) { throw std::system_error(errno, std::generic_category(), message); }
 
 /// If the file system does not support O_TMPFILE, creates a named file and unlinks it immediately.
 int open_nameless(const std::filesystem::path& directory) {
   const int opened = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (opened >= 0) return opened;
   auto name = (directory / "cogen-swap-XXXXXX").string();
-  const int made = ::mkostemp(name.data(), O_CLOEXEC);
-  if (made < 0) fail("no file for what is swapped out can be made in " + directory.string());
+  const int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+  if (descriptor < 0) fail("no file for what is swapped out can be made in " + directory.string());
   ::unlink(name.c_str());
-  return made;
+  return descriptor;
 }
 
 }  // namespace
@@ -55,13 +55,13 @@ void swap_file::write(std::int64_t begin, std::span<const std::byte> bytes) cons
   }
 }
 
-void swap_file::read(std::int64_t begin, std::span<std::byte> into) const {
-  while (!into.empty()) {
-    const auto got = ::pread(descriptor_, into.data(), into.size(), begin);
+void swap_file::read(std::int64_t begin, std::span<std::byte> buffer) const {
+  while (!buffer.empty()) {
+    const auto got = ::pread(descriptor_, buffer.data(), buffer.size(), begin);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail("what was swapped out cannot be read");
     if (got == 0) throw std::runtime_error("the file of what was swapped out ends too early");
-    into = into.subspan(static_cast<std::size_t>(got));
+    buffer = buffer.subspan(static_cast<std::size_t>(got));
     begin += got;
   }
 }

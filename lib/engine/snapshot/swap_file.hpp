@@ -28,7 +28,7 @@ class swap_file {
   // too short.
 
   void write(std::int64_t begin, std::span<const std::byte> bytes) const;
-  void read(std::int64_t begin, std::span<std::byte> into) const;
+  void read(std::int64_t begin, std::span<std::byte> buffer) const;
 
  private:
   const int descriptor_;

@@ -8,20 +8,20 @@
 namespace cogen::detail {
 namespace {
 
-/// Compresses the exported bytes, or moves them to the file if a range is reserved. Releases `made`, so that bytes
+/// Compresses the exported bytes, or moves them to the file if a range is reserved. Releases `snapshot`, so that bytes
 /// stored elsewhere do not stay in memory, too.
-std::exception_ptr put_away(std::shared_ptr<stored_snapshot>& made,
+std::exception_ptr put_away(std::shared_ptr<stored_snapshot>& snapshot,
                             const std::shared_ptr<compressed_snapshot>& compressed) noexcept try {
-  const auto whole = std::move(made);
+  const auto whole = std::move(snapshot);
   compressed ? compressed->pack(whole->bytes()) : whole->move();
   return nullptr;
 } catch (...) {
   return std::current_exception();
 }
 
-void copy(const kv_snapshot& from, stored_snapshot& to) {
-  auto rest = to.bytes();
-  const auto read = from.read();
+void copy(const kv_snapshot& source, stored_snapshot& target) {
+  auto rest = target.bytes();
+  const auto read = source.read();
   for (auto piece = read(); !piece.empty(); piece = read()) {
     std::ranges::copy(piece, rest.begin());
     rest = rest.subspan(piece.size());
@@ -46,16 +46,16 @@ class loaded_snapshot final : public kv_snapshot {
 };
 
 std::exception_ptr result_of(const std::function<std::shared_ptr<stored_snapshot>()>& make,
-                             std::shared_ptr<stored_snapshot>& into) noexcept try {
-  into = make();
+                             std::shared_ptr<stored_snapshot>& result) noexcept try {
+  result = make();
   return nullptr;
 } catch (...) {
   return std::current_exception();
 }
 
 /// The snapshot's bytes; empty if they have to be read, decompressed or copied first.
-std::span<const std::byte> bytes_in_memory(const kv_snapshot& of) {
-  const auto* stored = dynamic_cast<const stored_snapshot*>(&of);
+std::span<const std::byte> bytes_in_memory(const kv_snapshot& snapshot) {
+  const auto* stored = dynamic_cast<const stored_snapshot*>(&snapshot);
   return stored ? stored->bytes() : std::span<const std::byte>();
 }
 
@@ -86,79 +86,81 @@ std::shared_ptr<const kv_snapshot> swap_store::make_snapshot(std::vector<std::by
   return std::make_shared<stored_snapshot>(std::move(memory), bytes.size(), encoder_input);
 }
 
-void swap_store::find_room(stored_snapshot& made) const {
-  const auto size = static_cast<std::int64_t>(made.size());
-  if (!room_.file || size <= room_.bytes - *in_memory_) return made.count_in(in_memory_);
+void swap_store::find_room(stored_snapshot& snapshot) const {
+  const auto size = static_cast<std::int64_t>(snapshot.size());
+  if (!room_.file || size <= room_.bytes - *in_memory_) return snapshot.count_in(in_memory_);
   const auto begin = room_.file->take(size);
   if (!begin) throw std::runtime_error("the file of what is swapped out has no gap for it");
-  made.reserve(room_.file, *begin);
+  snapshot.reserve(room_.file, *begin);
 }
 
-void swap_store::begin(const scheduler::swapping_out& what, swap_listener& listener) noexcept try {
-  const int encoder_input = slots_.encoder_input(what.slot);
-  const auto size = total_bytes(slots_.runs(what.slot, what.length));
+void swap_store::begin(const scheduler::swapping_out& swap, swap_listener& listener) noexcept try {
+  const int encoder_input = slots_.encoder_input(swap.slot);
+  const auto size = total_bytes(slots_.runs(swap.slot, swap.length));
   if (auto memory = slots_.try_allocate(size))
-    return copy_out(what, std::make_shared<stored_snapshot>(std::move(memory), size, encoder_input), listener);
+    return copy_out(swap, std::make_shared<stored_snapshot>(std::move(memory), size, encoder_input), listener);
   make_first(
-      what.name, [this, size, encoder_input] { return stored(size, encoder_input); },
-      [this, what, &listener](auto made) { copy_out(what, std::move(made), listener); }, listener);
+      swap.name, [this, size, encoder_input] { return stored(size, encoder_input); },
+      [this, swap, &listener](auto snapshot) { copy_out(swap, std::move(snapshot), listener); }, listener);
 } catch (...) {
-  listener.transferred(what.name, std::current_exception());
+  listener.transferred(swap.name, std::current_exception());
 }
 
 /// The copies made for runner::copy_out() are exact in every format.
-void swap_store::copy_out(const scheduler::swapping_out& what, std::shared_ptr<stored_snapshot> made,
+void swap_store::copy_out(const scheduler::swapping_out& swap, std::shared_ptr<stored_snapshot> snapshot,
                           swap_listener& listener) noexcept try {
   std::shared_ptr<compressed_snapshot> compressed;
-  if (!what.beside && room_.format != swap_format::exact)
-    compressed = std::make_shared<compressed_snapshot>(slots_.runs(what.slot, what.length), made->encoder_input());
-  if (!what.beside) find_room(compressed ? compressed->kept() : *made);
-  kept_[what.name] = compressed ? std::shared_ptr<const kv_snapshot>(compressed) : made;
-  const auto to = made->bytes();
-  transfer([&](cache::transfer& by) {
-    slots_.copy_out(what.slot, what.length, to, by,
-                    [this, made, compressed, name = what.name, &listener](std::exception_ptr error) mutable {
-                      if (!error) error = put_away(made, compressed);
+  if (!swap.beside && room_.format != swap_format::exact)
+    compressed = std::make_shared<compressed_snapshot>(slots_.runs(swap.slot, swap.length), snapshot->encoder_input());
+  if (!swap.beside) find_room(compressed ? compressed->kept() : *snapshot);
+  kept_[swap.name] = compressed ? std::shared_ptr<const kv_snapshot>(compressed) : snapshot;
+  const auto target = snapshot->bytes();
+  transfer([&](cache::transfer& transfer) {
+    slots_.copy_out(swap.slot, swap.length, target, transfer,
+                    [this, snapshot, compressed, name = swap.name, &listener](std::exception_ptr error) mutable {
+                      if (!error) error = put_away(snapshot, compressed);
                       ended({name, -1}, std::move(error), listener);
                     });
   });
 } catch (...) {
-  kept_.erase(what.name);
-  listener.transferred(what.name, std::current_exception());
+  kept_.erase(swap.name);
+  listener.transferred(swap.name, std::current_exception());
 }
 
-void swap_store::begin(const scheduler::swapping_in& what, swap_listener& listener) noexcept {
-  auto held = std::move(kept_.extract(what.name).mapped());
+void swap_store::begin(const scheduler::swapping_in& swap, swap_listener& listener) noexcept {
+  auto held = std::move(kept_.extract(swap.name).mapped());
   const auto bytes = bytes_in_memory(*held);
-  if (!bytes.empty()) return fill(what, std::move(held), bytes, listener);
+  if (!bytes.empty()) return fill(swap, std::move(held), bytes, listener);
   try {
-    read_first(what, std::move(held), listener);
+    read_first(swap, std::move(held), listener);
   } catch (...) {
-    listener.transferred(what.name, std::current_exception());
+    listener.transferred(swap.name, std::current_exception());
   }
 }
 
 /// Reads the snapshot into memory first.
-void swap_store::read_first(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held,
+void swap_store::read_first(const scheduler::swapping_in& swap, std::shared_ptr<const kv_snapshot> held,
                             swap_listener& listener) {
   const auto read = [this, held = std::move(held)] {
-    auto made = stored(held->size(), held->encoder_input());
-    copy(*held, *made);
-    return made;
+    auto snapshot = stored(held->size(), held->encoder_input());
+    copy(*held, *snapshot);
+    return snapshot;
   };
-  const auto next = [this, what, &listener](const auto& made) { fill(what, made, made->bytes(), listener); };
-  make_first(what.name, read, next, listener);
+  const auto next = [this, swap, &listener](const auto& snapshot) {
+    fill(swap, snapshot, snapshot->bytes(), listener);
+  };
+  make_first(swap.name, read, next, listener);
 }
 
 /// Calls `make` in a job of the transfer, then `use` on the thread that changes the cache, where some layers import
 /// their bytes immediately.
 void swap_store::make_first(scheduler::swap_id name, const snapshot_maker& make, const snapshot_user& use,
                             swap_listener& listener) {
-  const auto made = std::make_shared<std::shared_ptr<stored_snapshot>>();
-  std::function<void()> next = [use, made] { use(std::move(*made)); };
-  transfer([&](cache::transfer& by) {
-    by.start({}, [this, make, made, next, name, &listener](std::exception_ptr error) mutable {
-      if (!error) error = result_of(make, *made);
+  const auto result = std::make_shared<std::shared_ptr<stored_snapshot>>();
+  std::function<void()> next = [use, result] { use(std::move(*result)); };
+  transfer([&](cache::transfer& transfer) {
+    transfer.start({}, [this, make, result, next, name, &listener](std::exception_ptr error) mutable {
+      if (!error) error = result_of(make, *result);
       if (error) return ended({name, -1}, std::move(error), listener);
       listener.go_on(std::move(next));
       const std::lock_guard lock(mutex_);
@@ -167,31 +169,31 @@ void swap_store::make_first(scheduler::swap_id name, const snapshot_maker& make,
   });
 }
 
-void swap_store::fill(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held,
+void swap_store::fill(const scheduler::swapping_in& swap, std::shared_ptr<const kv_snapshot> held,
                       std::span<const std::byte> bytes, swap_listener& listener) {
   try {
-    transfer([&](cache::transfer& by) {
-      slots_.copy_in(what.slot, what.length, bytes, held->encoder_input(), by,
-                     [this, held, at = loss{what.name, what.slot}, &listener](std::exception_ptr error) {
-                       ended(at, std::move(error), listener);
+    transfer([&](cache::transfer& transfer) {
+      slots_.copy_in(swap.slot, swap.length, bytes, held->encoder_input(), transfer,
+                     [this, held, lost = loss{swap.name, swap.slot}, &listener](std::exception_ptr error) {
+                       ended(lost, std::move(error), listener);
                      });
     });
   } catch (...) {
-    slots_.clear(what.slot);
-    listener.transferred(what.name, std::current_exception());
+    slots_.clear(swap.slot);
+    listener.transferred(swap.name, std::current_exception());
   }
 }
 
 /// Counts a transfer that `start` begins, until its end.
 template <class Start>
 void swap_store::transfer(Start start) {
-  if (!room_.by) room_.by = std::make_shared<cache::worker_transfer>();
+  if (!room_.transfer) room_.transfer = std::make_shared<cache::worker_transfer>();
   {
     const std::lock_guard lock(mutex_);
     ++on_their_way_;
   }
   try {
-    start(*room_.by);
+    start(*room_.transfer);
   } catch (...) {
     const std::lock_guard lock(mutex_);
     --on_their_way_;

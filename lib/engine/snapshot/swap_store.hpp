@@ -19,7 +19,7 @@ struct swap_room {
   std::int64_t bytes = 0;           ///< of memory; snapshots beyond that go to the file
   std::shared_ptr<swap_file> file;  ///< null: all snapshots stay in memory
   swap_format format = swap_format::exact;
-  std::shared_ptr<cache::transfer> by;  ///< null: a worker thread, which starts with the first swap
+  std::shared_ptr<cache::transfer> transfer;  ///< null: a worker thread, which starts with the first swap
 };
 
 /// Swaps slots of a cache out and back in, and keeps the snapshots. Only the thread that changes the cache may use it.
@@ -33,8 +33,8 @@ class swap_store {
   /// Waits for the transfers in progress.
   ~swap_store();
 
-  void begin(const scheduler::swapping_out& what, swap_listener& listener) noexcept;
-  void begin(const scheduler::swapping_in& what, swap_listener& listener) noexcept;
+  void begin(const scheduler::swapping_out& swap, swap_listener& listener) noexcept;
+  void begin(const scheduler::swapping_in& swap, swap_listener& listener) noexcept;
   void drop(scheduler::swap_id name) noexcept { kept_.erase(name); }
 
   /// The snapshot of a swap-out that has ended; null if there is none.
@@ -44,7 +44,7 @@ class swap_store {
   std::shared_ptr<const kv_snapshot> make_snapshot(std::vector<std::byte> bytes, int encoder_input) const;
 
   /// Keeps a snapshot as if it had been swapped out. It is neither compressed nor moved to the file.
-  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) { kept_[name] = std::move(what); }
+  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> snapshot) { kept_[name] = std::move(snapshot); }
 
   /// Drops the snapshots of swaps that have failed since the last call, and clears the slots that they were to fill.
   /// Call it before a step is applied.
@@ -60,13 +60,13 @@ class swap_store {
   };
 
   std::shared_ptr<stored_snapshot> stored(std::size_t bytes, int encoder_input) const;
-  void find_room(stored_snapshot& made) const;
-  void copy_out(const scheduler::swapping_out& what, std::shared_ptr<stored_snapshot> made,
+  void find_room(stored_snapshot& snapshot) const;
+  void copy_out(const scheduler::swapping_out& swap, std::shared_ptr<stored_snapshot> snapshot,
                 swap_listener& listener) noexcept;
   void make_first(scheduler::swap_id name, const snapshot_maker& make, const snapshot_user& use,
                   swap_listener& listener);
-  void read_first(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held, swap_listener& listener);
-  void fill(const scheduler::swapping_in& what, std::shared_ptr<const kv_snapshot> held,
+  void read_first(const scheduler::swapping_in& swap, std::shared_ptr<const kv_snapshot> held, swap_listener& listener);
+  void fill(const scheduler::swapping_in& swap, std::shared_ptr<const kv_snapshot> held,
             std::span<const std::byte> bytes, swap_listener& listener);
   template <class Start>
   void transfer(Start start);

@@ -38,8 +38,8 @@ bool allows_any(token_mask mask) {
 
 }  // namespace
 
-constraint::constraint(std::unique_ptr<guide> by, constrained_text text)
-    : guide_(std::move(by)),
+constraint::constraint(std::unique_ptr<guide> guide, constrained_text text)
+    : guide_(std::move(guide)),
       text_(std::move(text)),
       accepted_(text_.begin),
       kept_(text_.begin),

@@ -27,8 +27,8 @@ struct constrained_text {
 /// costly to follow; guide_postponed passes, and the same can be asked again.
 class constraint {
  public:
-  /// `by` is at the beginning of the text.
-  constraint(std::unique_ptr<guide> by, constrained_text text);
+  /// `guide` is at the beginning of the text.
+  constraint(std::unique_ptr<guide> guide, constrained_text text);
 
   /// What may follow `tokens`, those of the sequence, and then `drafts`, which the sequence does not have; valid until
   /// the next call. Throws generation_error with error::invalid_request if nothing may.

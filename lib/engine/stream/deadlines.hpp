@@ -8,10 +8,10 @@
 
 namespace cogen::detail {
 
-/// `from + by`; empty if that exceeds the clock's range, which means never.
-inline std::optional<clock::time_point> later(clock::time_point from, clock::duration by) noexcept {
-  if (by > clock::time_point::max() - from) return std::nullopt;
-  return from + by;
+/// `begin + limit`; empty if that exceeds the clock's range, which means never.
+inline std::optional<clock::time_point> later(clock::time_point begin, clock::duration limit) noexcept {
+  if (limit > clock::time_point::max() - begin) return std::nullopt;
+  return begin + limit;
 }
 
 /// The earlier of two points in time; empty means never.
@@ -27,9 +27,9 @@ struct deadlines {
   std::optional<clock::time_point> start;
   std::optional<clock::time_point> finish;
 
-  deadlines(const request& what, clock::time_point opened)
-      : start(what.start_within ? later(opened, *what.start_within) : std::nullopt),
-        finish(what.finish_within ? later(opened, *what.finish_within) : std::nullopt) {}
+  deadlines(const request& request, clock::time_point opened)
+      : start(request.start_within ? later(opened, *request.start_within) : std::nullopt),
+        finish(request.finish_within ? later(opened, *request.finish_within) : std::nullopt) {}
 
   bool any() const noexcept { return start || finish; }
 

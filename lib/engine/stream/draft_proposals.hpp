@@ -12,22 +12,22 @@ namespace cogen::detail {
 class draft_proposals {
  public:
   /// Throws what the drafter's begin() throws.
-  draft_proposals(speculative_options how, const draft_target& request);
+  draft_proposals(speculative_options options, const draft_target& request);
 
   /// For the row after one that has generated the last `count` tokens of `history`, and after which the model predicted
   /// a token, or -1.
   std::vector<token> after(std::span<const token> history, int count, token predicted);
 
-  bool read_predictions() const noexcept { return any() && how_.drafter->reads_predictions(); }
-  bool any() const noexcept { return how_.drafter != nullptr; }
+  bool read_predictions() const noexcept { return any() && options_.drafter->reads_predictions(); }
+  bool any() const noexcept { return options_.drafter != nullptr; }
 
   /// There will be none any more.
-  void end() noexcept { how_.drafter.reset(); }
+  void end() noexcept { options_.drafter.reset(); }
 
  private:
   std::vector<token> drafted_after(std::span<const token> history, int count, token predicted);
 
-  speculative_options how_;
+  speculative_options options_;
   int vocabulary_;
 };
 

@@ -19,7 +19,7 @@ struct response_parts {
   const response::response_syntax* syntax = nullptr;  ///< null: all of it is text
   std::span<const token> control_tokens = {};         ///< that the syntax has, and that are text for it
   response::parameter_types types = {};
-  response::reader::options how = {};
+  response::reader::options options = {};
 };
 
 /// The text of a response as its tokens are generated: complete characters, up to a stop string, in its parts. Has
@@ -38,13 +38,13 @@ class response_text {
   enum class ending : std::uint8_t { none, stop_string, only_call };
 
   /// Sets the text, reasoning and calls of the piece to what the token adds.
-  ending push(token id, piece& into);
+  ending push(token id, piece& output);
 
   /// The same with what is held back, after the last token.
-  void finish(piece& into);
+  void finish(piece& output);
 
  private:
-  void set(response::response_delta&& parts, piece& into);
+  void set(response::response_delta&& parts, piece& output);
 
   response_parts parts_;
   text::output_processor characters_;

@@ -26,10 +26,10 @@ void token_channel::request_all() {
 
 bool token_channel::is_low() const noexcept { return owed_ >= std::max(1, capacity_ / 2); }
 
-void token_channel::push(piece&& what) {
+void token_channel::push(piece&& delta) {
   requested_ = false;
   if (pieces_.full()) pieces_.set_capacity(std::max<std::size_t>(2, 2 * pieces_.capacity()));
-  pieces_.push_back(std::move(what));
+  pieces_.push_back(std::move(delta));
 }
 
 int token_channel::take_credits() {

@@ -38,7 +38,7 @@ class token_channel {
   // The generation's side.
 
   /// Throws std::bad_alloc.
-  void push(piece&& what);
+  void push(piece&& delta);
 
   /// The piece pushed last returns its credit now, because a reader waits for all of them.
   void return_credit() noexcept { ++credited_; }

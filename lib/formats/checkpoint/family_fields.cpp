@@ -8,11 +8,11 @@ namespace {
 template <class Property>
 const family_fields* first(std::string_view value, const Property& property) {
   const auto families = known_families();
-  const auto found = std::ranges::find(families, value, [&](const family_fields* each) { return property(*each); });
+  const auto found = std::ranges::find(families, value, [&](const family_fields* fields) { return property(*fields); });
   return found == families.end() ? nullptr : *found;
 }
 
-std::string_view name_of(const family_fields& each) { return each.family; }
+std::string_view name_of(const family_fields& fields) { return fields.family; }
 
 }  // namespace
 
@@ -24,8 +24,8 @@ const family_fields& fields_of(std::string_view family) {
 
 std::string_view family_of_architecture(std::string_view architecture) {
   if (architecture.empty()) return architecture;
-  const auto* found = first(architecture, [](const family_fields& each) { return each.gguf.architecture; });
-  if (found == nullptr) found = first(architecture, [](const family_fields& each) { return each.gguf.also; });
+  const auto* found = first(architecture, [](const family_fields& fields) { return fields.gguf.architecture; });
+  if (found == nullptr) found = first(architecture, [](const family_fields& fields) { return fields.gguf.also; });
   return found == nullptr ? architecture : found->family;
 }
 

@@ -47,10 +47,10 @@ struct field_maker {
 
   template <class T>
   field operator()(const std::vector<T>& list) const {
-    field made{field::shape::list, {}};
-    made.values.reserve(list.size());
-    for (const auto& value : list) made.values.push_back(scalar_of<T>(value));
-    return made;
+    field result{field::shape::list, {}};
+    result.values.reserve(list.size());
+    for (const auto& value : list) result.values.push_back(scalar_of<T>(value));
+    return result;
   }
 
   field operator()(const json::string_list& list) const { return (*this)(list.strings()); }
@@ -127,7 +127,7 @@ constexpr std::array aliases{
 // What Transformers has in its configuration and a GGUF file shows by the tensors of its first layer.
 struct shown_field {
   std::string_view asked;
-  std::array<std::string_view, 2> by;  // any of them
+  std::array<std::string_view, 2> tensors;  // any of them
 };
 
 constexpr std::array shown_fields{
@@ -178,8 +178,9 @@ class gguf_lookup final : public config_fields::lookup {
     const auto* value = file_.metadata(spelled(key));
     if (value != nullptr) return std::visit(field_maker(), *value);
     if (key == "fused_qkv" && first_layer_has("ssm_a")) return scalar_field(false);
-    for (const auto& [asked, by] : shown_fields)
-      if (asked == key) return scalar_field(std::ranges::any_of(by, [&](auto name) { return first_layer_has(name); }));
+    for (const auto& [asked, tensors] : shown_fields)
+      if (asked == key)
+        return scalar_field(std::ranges::any_of(tensors, [&](auto name) { return first_layer_has(name); }));
     return implied(key);
   }
 
@@ -261,7 +262,7 @@ class gguf_lookup final : public config_fields::lookup {
     field types{field::shape::list, {}};
     for (std::int64_t layer = 0; layer < layers(); ++layer) {
       const auto* const found =
-          std::ranges::find_if(blocks, [&](const mixer_type& each) { return layer_has(layer, each.tensor); });
+          std::ranges::find_if(blocks, [&](const mixer_type& mixer) { return layer_has(layer, mixer.tensor); });
       types.values.emplace_back(std::string(found == blocks.end() ? "mlp" : found->type));
     }
     return types;

@@ -13,13 +13,13 @@ namespace cogen::load {
 namespace {
 
 constexpr std::uint32_t magic = 0x46554747;  // "GGUF"
-constexpr std::uint64_t most_keys = 1 << 16;
-constexpr std::uint64_t most_tensors = 1 << 20;
-constexpr std::uint64_t most_array_elements = 1 << 28;
-constexpr std::uint64_t most_array_strings = 1 << 24;
-constexpr std::uint64_t longest_name = (1 << 16) - 1;
-constexpr std::uint64_t longest_string = 1 << 26;
-constexpr std::uint32_t most_gguf_dimensions = 4;
+constexpr std::uint64_t max_keys = 1 << 16;
+constexpr std::uint64_t max_tensors = 1 << 20;
+constexpr std::uint64_t max_array_elements = 1 << 28;
+constexpr std::uint64_t max_array_strings = 1 << 24;
+constexpr std::uint64_t max_name_bytes = (1 << 16) - 1;
+constexpr std::uint64_t max_string_bytes = 1 << 26;
+constexpr std::uint32_t max_gguf_dimensions = 4;
 constexpr std::uint64_t largest_gguf_dimension = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t largest_alignment = 1 << 20;
 constexpr std::uint64_t default_alignment = 32;
@@ -99,29 +99,29 @@ gguf_value read_scalar(header_cursor& cursor, type_tag<T> tag) {
 }
 
 gguf_value read_scalar(header_cursor& cursor, type_tag<std::string>) {
-  return cursor.text("the value", longest_string);
+  return cursor.text("the value", max_string_bytes);
 }
 
 template <class T>
 gguf_value read_elements(header_cursor& cursor, type_tag<T>) {
-  const auto count = cursor.count("the array's length", sizeof(T), most_array_elements);
+  const auto count = cursor.count("the array's length", sizeof(T), max_array_elements);
   std::vector<T> values(static_cast<std::size_t>(count));
   cursor.bytes(std::as_writable_bytes(std::span(values)), "the array");
   return values;
 }
 
 gguf_value read_elements(header_cursor& cursor, type_tag<bool> tag) {
-  const auto count = cursor.count("the array's length", 1, most_array_elements);
+  const auto count = cursor.count("the array's length", 1, max_array_elements);
   std::vector<bool> values;
   for (std::uint64_t i = 0; i < count; ++i) values.push_back(read_number(cursor, tag));
   return values;
 }
 
 gguf_value read_elements(header_cursor& cursor, type_tag<std::string>) {
-  const auto count = cursor.count("the array's length", sizeof(std::uint64_t), most_array_strings);
+  const auto count = cursor.count("the array's length", sizeof(std::uint64_t), max_array_strings);
   json::string_list values;
   values.reserve(static_cast<std::size_t>(count));
-  for (std::uint64_t i = 0; i < count; ++i) values.push_back(cursor.text("an array's string", longest_string));
+  for (std::uint64_t i = 0; i < count; ++i) values.push_back(cursor.text("an array's string", max_string_bytes));
   return values;
 }
 
@@ -137,7 +137,7 @@ gguf_value read_value(header_cursor& cursor) {
 void read_metadata(header_cursor& cursor, std::uint64_t count, gguf_header& header) {
   for (std::uint64_t i = 0; i < count; ++i) {
     cursor.enter(fmt::format("metadata entry {}", i));
-    auto key = cursor.text("the key", longest_name);
+    auto key = cursor.text("the key", max_name_bytes);
     cursor.enter(fmt::format("metadata entry {} ({})", i, in_quotes(key)));
     if (key.empty()) cursor.refuse("the key is empty");
     header.values.push_back(read_value(cursor));
@@ -197,8 +197,8 @@ element_type known_type(const header_cursor& cursor, std::uint32_t number) {
 
 std::vector<std::int64_t> read_shape(header_cursor& cursor) {
   const auto dimensions = cursor.number<std::uint32_t>("the number of dimensions");
-  if (dimensions < 1 || dimensions > most_gguf_dimensions) {
-    cursor.refuse("it has {} dimensions; 1 to {} are read", dimensions, most_gguf_dimensions);
+  if (dimensions < 1 || dimensions > max_gguf_dimensions) {
+    cursor.refuse("it has {} dimensions; 1 to {} are read", dimensions, max_gguf_dimensions);
   }
   std::vector<std::int64_t> shape(dimensions);
   for (std::uint32_t i = 0; i < dimensions; ++i) {
@@ -232,7 +232,7 @@ std::uint64_t byte_count(const header_cursor& cursor, const std::vector<std::int
 tensor_info read_tensor_info(header_cursor& cursor, std::uint64_t number) {
   cursor.enter(fmt::format("tensor {}", number));
   tensor_info tensor;
-  tensor.name = cursor.text("the name", longest_name);
+  tensor.name = cursor.text("the name", max_name_bytes);
   cursor.enter(fmt::format("tensor {}", in_quotes(tensor.name)));
   if (tensor.name.empty()) cursor.refuse("the name is empty");
   tensor.shape = read_shape(cursor);
@@ -296,8 +296,8 @@ gguf_header read_gguf_header(const input_file& file) {
   header_cursor cursor(file);
   gguf_header header;
   header.version = read_version(cursor);
-  const auto tensors = cursor.count("the number of tensors", smallest_tensor, most_tensors);
-  const auto entries = cursor.count("the number of metadata entries", smallest_entry, most_keys);
+  const auto tensors = cursor.count("the number of tensors", smallest_tensor, max_tensors);
+  const auto entries = cursor.count("the number of metadata entries", smallest_entry, max_keys);
   read_metadata(cursor, entries, header);
   for (std::uint64_t i = 0; i < tensors; ++i) header.tensors.push_back(read_tensor_info(cursor, i));
   place_tensors(header, file, cursor.position());

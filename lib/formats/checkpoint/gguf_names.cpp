@@ -44,13 +44,13 @@ struct name_parts {
   std::string_view suffix;
 };
 
-name_parts split(std::string_view name, const spelling& from) {
+name_parts split(std::string_view name, const spelling& source) {
   name_parts parts;
   const auto suffix = std::min(name.rfind('.'), name.size());
   parts.suffix = name.substr(suffix);
   parts.module = name.substr(0, suffix);
-  if (!parts.module.starts_with(from.layer_prefix)) return parts;
-  const auto rest = parts.module.substr(from.layer_prefix.size());
+  if (!parts.module.starts_with(source.layer_prefix)) return parts;
+  const auto rest = parts.module.substr(source.layer_prefix.size());
   const auto dot = std::min(rest.find('.'), rest.size());
   parts.layer = rest.substr(0, dot);
   parts.module = rest.substr(std::min(dot + 1, rest.size()));
@@ -59,18 +59,18 @@ name_parts split(std::string_view name, const spelling& from) {
 
 template <std::size_t Size>
 std::optional<std::string_view> other_side(const std::array<pair_of_names, Size>& pairs, std::string_view module,
-                                           side from, side to) {
-  const auto* found = std::ranges::find(pairs, module, from);
-  return found == pairs.end() ? std::nullopt : std::optional((*found).*to);
+                                           side source, side target) {
+  const auto* found = std::ranges::find(pairs, module, source);
+  return found == pairs.end() ? std::nullopt : std::optional((*found).*target);
 }
 
-std::string translated(std::string_view name, const spelling& from, const spelling& to) {
-  const auto parts = split(name, from);
-  const auto module = parts.layer.empty() ? other_side(outer_names, parts.module, from.names, to.names)
-                                          : other_side(layer_names, parts.module, from.names, to.names);
+std::string translated(std::string_view name, const spelling& source, const spelling& target) {
+  const auto parts = split(name, source);
+  const auto module = parts.layer.empty() ? other_side(outer_names, parts.module, source.names, target.names)
+                                          : other_side(layer_names, parts.module, source.names, target.names);
   if (!module) return std::string(name);
   std::string result;
-  if (!parts.layer.empty()) result.append(to.layer_prefix).append(parts.layer).append(".");
+  if (!parts.layer.empty()) result.append(target.layer_prefix).append(parts.layer).append(".");
   return result.append(*module).append(parts.suffix);
 }
 

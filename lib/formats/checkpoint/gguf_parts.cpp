@@ -12,7 +12,7 @@
 namespace cogen::load {
 namespace {
 
-constexpr std::int64_t most_parts = 4096;
+constexpr std::int64_t max_parts = 4096;
 
 // Metadata of a part, under "split.".
 struct split_keys {
@@ -22,9 +22,9 @@ struct split_keys {
 };
 
 std::optional<std::int64_t> split_key(const gguf_part& part, std::string_view key, std::int64_t most) {
-  const auto at = std::ranges::find(part.header.keys, key);
-  if (at == part.header.keys.end()) return std::nullopt;
-  const auto value = as_integer(part.header.values[static_cast<std::size_t>(at - part.header.keys.begin())]);
+  const auto found = std::ranges::find(part.header.keys, key);
+  if (found == part.header.keys.end()) return std::nullopt;
+  const auto value = as_integer(part.header.values[static_cast<std::size_t>(found - part.header.keys.begin())]);
   if (!value || *value < 0 || *value > most) {
     refuse(part.file.name(), "{} is {}; an integer from 0 to {} is allowed", key,
            value ? std::to_string(*value) : "of another type", most);
@@ -33,10 +33,10 @@ std::optional<std::int64_t> split_key(const gguf_part& part, std::string_view ke
 }
 
 split_keys split_keys_of(const gguf_part& part) {
-  constexpr std::int64_t most_tensors = std::int64_t{1} << 31;
-  return {.number = split_key(part, "split.no", most_parts).value_or(0),
-          .count = split_key(part, "split.count", most_parts).value_or(1),
-          .tensors = split_key(part, "split.tensors.count", most_tensors)};
+  constexpr std::int64_t max_tensors = std::int64_t{1} << 31;
+  return {.number = split_key(part, "split.no", max_parts).value_or(0),
+          .count = split_key(part, "split.count", max_parts).value_or(1),
+          .tensors = split_key(part, "split.tensors.count", max_tensors)};
 }
 
 std::string ending_of(std::int64_t number, std::int64_t count) {
@@ -117,16 +117,16 @@ void check_names(const std::vector<gguf_part>& parts) {
          in_quotes(first->file.path().filename().string()));
 }
 
-// The number that `text` ends in before `after`, which is cut off with it.
-std::optional<std::int64_t> cut_number(std::string_view& text, std::string_view before) {
+// The number that `text` ends in behind `separator`, which is cut off with it.
+std::optional<std::int64_t> cut_number(std::string_view& text, std::string_view separator) {
   constexpr std::size_t digits = 5;
-  if (text.size() < digits + before.size()) return std::nullopt;
+  if (text.size() < digits + separator.size()) return std::nullopt;
   const auto number = text.substr(text.size() - digits);
   std::int64_t value = 0;
   if (std::from_chars(number.data(), number.data() + digits, value).ptr != number.data() + digits) return std::nullopt;
   text.remove_suffix(digits);
-  if (!text.ends_with(before)) return std::nullopt;
-  text.remove_suffix(before.size());
+  if (!text.ends_with(separator)) return std::nullopt;
+  text.remove_suffix(separator.size());
   return value;
 }
 

@@ -91,13 +91,13 @@ class negated_logarithms final : public tensor_file {
 
   void read(const tensor_info& tensor, std::uint64_t offset, std::span<std::byte> out) const override {
     file_.read(tensor, offset, out);
-    for (std::size_t at = 0; at + sizeof(float) <= out.size(); at += sizeof(float)) {
+    for (std::size_t position = 0; position + sizeof(float) <= out.size(); position += sizeof(float)) {
       float value = 0;
-      std::memcpy(&value, out.data() + at, sizeof(value));
+      std::memcpy(&value, out.data() + position, sizeof(value));
       if (!(value < 0))
         refuse(path().string(), "tensor {} has {}; numbers below 0 are allowed", in_quotes(tensor.name), value);
       value = std::log(-value);
-      std::memcpy(out.data() + at, &value, sizeof(value));
+      std::memcpy(out.data() + position, &value, sizeof(value));
     }
   }
 
@@ -164,9 +164,9 @@ std::pair<const tensor_file*, const tensor_info*> gguf_views::find(std::string_v
   const std::lock_guard lock(mutex_);
   auto found = views_.find(name);
   if (found == views_.end()) {
-    auto made = make(name);
-    if (!made) return {nullptr, nullptr};
-    found = views_.emplace(name, std::move(*made)).first;
+    auto entry = make(name);
+    if (!entry) return {nullptr, nullptr};
+    found = views_.emplace(name, std::move(*entry)).first;
   }
   return {found->second.file, &found->second.tensor};
 }
@@ -182,18 +182,18 @@ std::optional<gguf_views::view> gguf_views::make(std::string_view name) const {
   const auto* stored = stored_as == name ? nullptr : file_.find(stored_as);
   if (stored == nullptr) return std::nullopt;
   const auto rest = layer_and_rest(name).second;
-  view made{*stored, &file_};
+  view result{*stored, &file_};
   if (rest.ends_with(".A_log")) {
     if (stored->type != element_type::f32)
       refuse(file_.path().string(), "tensor {} is not f32", in_quotes(stored->name));
-    made.file = logarithms_.get();
+    result.file = logarithms_.get();
   }
-  auto& shape = made.tensor.shape;
+  auto& shape = result.tensor.shape;
   const bool is_vector = rest == "mamba2.A_log" || rest == "mamba2.D" || rest == "mamba2.norm.weight";
   if (is_vector && shape.size() == 2) shape = {shape[0] * shape[1]};
   const bool convolves = rest.ends_with(".conv1d.weight") || rest.ends_with(".conv.weight");
   if (convolves && shape.size() == 2) shape.insert(shape.begin() + 1, 1);
-  return made;
+  return result;
 }
 
 void gguf_views::add_numbers(const config_fields& fields) {

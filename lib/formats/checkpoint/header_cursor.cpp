@@ -8,28 +8,28 @@ namespace cogen::load {
 
 static_assert(std::endian::native == std::endian::little, "model files are read as they stand");
 
-std::uint64_t header_cursor::count(std::string_view what, std::uint64_t smallest, std::uint64_t limit) {
-  const auto value = number<std::uint64_t>(what);
-  if (value > limit) refuse("{} is {}; at most {} are read", what, value, limit);
+std::uint64_t header_cursor::count(std::string_view name, std::uint64_t smallest, std::uint64_t limit) {
+  const auto value = number<std::uint64_t>(name);
+  if (value > limit) refuse("{} is {}; at most {} are read", name, value, limit);
   if (value > remaining() / smallest) {
-    refuse("{} is {}, which needs at least {} bytes each; {} bytes remain in the file", what, value, smallest,
+    refuse("{} is {}, which needs at least {} bytes each; {} bytes remain in the file", name, value, smallest,
            remaining());
   }
   return value;
 }
 
-std::string header_cursor::text(std::string_view what, std::uint64_t limit) {
-  const auto length = number<std::uint64_t>(what);
-  if (length > limit) refuse("{} has {} bytes; at most {} are read", what, length, limit);
-  if (length > remaining()) refuse("{} has {} bytes; {} bytes remain in the file", what, length, remaining());
+std::string header_cursor::text(std::string_view name, std::uint64_t limit) {
+  const auto length = number<std::uint64_t>(name);
+  if (length > limit) refuse("{} has {} bytes; at most {} are read", name, length, limit);
+  if (length > remaining()) refuse("{} has {} bytes; {} bytes remain in the file", name, length, remaining());
   std::string value(static_cast<std::size_t>(length), '\0');
-  bytes(std::as_writable_bytes(std::span(value)), what);
+  bytes(std::as_writable_bytes(std::span(value)), name);
   return value;
 }
 
-void header_cursor::bytes(std::span<std::byte> out, std::string_view what) {
+void header_cursor::bytes(std::span<std::byte> out, std::string_view name) {
   if (out.size() > remaining()) {
-    refuse("the file ends within {}: it needs {} bytes at byte {}, {} are left", what, out.size(), position_,
+    refuse("the file ends within {}: it needs {} bytes at byte {}, {} are left", name, out.size(), position_,
            remaining());
   }
   while (!out.empty()) {

@@ -27,19 +27,20 @@ class header_cursor {
   std::uint64_t remaining() const noexcept { return file_.size() - position_; }
 
   template <class Number>
-  requires std::is_arithmetic_v<Number> Number number(std::string_view what) {
+    requires std::is_arithmetic_v<Number>
+  Number number(std::string_view name) {
     Number value;
-    bytes(std::as_writable_bytes(std::span(&value, 1)), what);
+    bytes(std::as_writable_bytes(std::span(&value, 1)), name);
     return value;
   }
 
   /// A 64-bit count of things of at least `smallest` bytes each.
-  std::uint64_t count(std::string_view what, std::uint64_t smallest, std::uint64_t limit);
+  std::uint64_t count(std::string_view name, std::uint64_t smallest, std::uint64_t limit);
 
   /// A 64-bit length and so many bytes.
-  std::string text(std::string_view what, std::uint64_t limit);
+  std::string text(std::string_view name, std::uint64_t limit);
 
-  void bytes(std::span<std::byte> out, std::string_view what);
+  void bytes(std::span<std::byte> out, std::string_view name);
 
   template <class... Args>
   [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {

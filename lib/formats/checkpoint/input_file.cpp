@@ -25,10 +25,10 @@ int open_for_reading(const std::filesystem::path& path) {
 }
 
 constexpr std::string_view pointer_of_lfs = "version https://git-lfs.github.com/spec/";
-constexpr std::uint64_t longest_pointer = 1024;
+constexpr std::uint64_t max_pointer_bytes = 1024;
 
 void refuse_pointer(const input_file& file) {
-  if (file.size() < pointer_of_lfs.size() || file.size() > longest_pointer) return;
+  if (file.size() < pointer_of_lfs.size() || file.size() > max_pointer_bytes) return;
   std::string begin(pointer_of_lfs.size(), '\0');
   file.read(0, std::as_writable_bytes(std::span(begin)));
   if (begin == pointer_of_lfs) refuse(file.name(), "is a pointer of Git LFS; `git lfs pull` fetches what it points to");

@@ -20,23 +20,24 @@ constexpr std::array<std::string_view, 3> words_for_floats{"-Infinity", "Infinit
 
 /// Python writes some numbers as words, which are no JSON. They become what Transformers writes for them.
 std::string without_words_for_floats(std::string_view text) {
-  std::string made;
+  std::string result;
   bool in_string = false;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto* const word = std::ranges::find_if(
-        words_for_floats, [&](std::string_view each) { return !in_string && text.substr(at).starts_with(each); });
+  for (std::size_t position = 0; position < text.size();) {
+    const auto* const word = std::ranges::find_if(words_for_floats, [&](std::string_view spelling) {
+      return !in_string && text.substr(position).starts_with(spelling);
+    });
     if (word != words_for_floats.end()) {
-      made.append(R"({"__float__":")").append(*word).append("\"}");
-      at += word->size();
+      result.append(R"({"__float__":")").append(*word).append("\"}");
+      position += word->size();
       continue;
     }
-    if (in_string && text[at] == '\\' && at + 1 < text.size())
-      made += text[at++];
-    else if (text[at] == '"')
+    if (in_string && text[position] == '\\' && position + 1 < text.size())
+      result += text[position++];
+    else if (text[position] == '"')
       in_string = !in_string;
-    made += text[at++];
+    result += text[position++];
   }
-  return made;
+  return result;
 }
 
 // What Transformers writes for numbers that JSON lacks: {"__float__": "Infinity"}.
@@ -140,19 +141,19 @@ class json_lookup final : public config_fields::lookup {
   config_fields::source origin() const noexcept override { return config_fields::source::hugging_face; }
 
   std::string family() const override {
-    const auto type = at("model_type");
+    const auto type = find_value("model_type");
     if (!type || !type->value().is_string()) refuse(name, "has no string 'model_type'");
     return type->string();
   }
 
   std::optional<field> find(std::string_view key) const override {
-    const auto found = at(key);
+    const auto found = find_value(key);
     if (!found || found->value().is_null()) return std::nullopt;
     return field_of(found->value());
   }
 
   bool is_null(std::string_view key) const override {
-    const auto found = at(key);
+    const auto found = find_value(key);
     return found && found->value().is_null();
   }
 
@@ -161,7 +162,7 @@ class json_lookup final : public config_fields::lookup {
   }
 
   std::string shown(std::string_view key) const override {
-    const auto found = at(key);
+    const auto found = find_value(key);
     return found ? json::shown(found->value()) : "missing";
   }
 
@@ -171,7 +172,7 @@ class json_lookup final : public config_fields::lookup {
 
   // What the family's configuration class takes for them where they are left out.
   void add_rope_parameters() {
-    const auto type = at("model_type");
+    const auto type = find_value("model_type");
     if (!type || !type->value().is_string() || find("rope_parameters") || find("rope_scaling")) return;
     const auto missing = fields_of(view(type->value().get_string())).rope_parameters;
     if (missing.empty()) return;
@@ -186,7 +187,9 @@ class json_lookup final : public config_fields::lookup {
     return key != "model_type" && key != "tie_word_embeddings" && at_either(text_key(key));
   }
 
-  std::optional<json::field> at(std::string_view key) const { return at_either(is_wrapped(key) ? text_key(key) : key); }
+  std::optional<json::field> find_value(std::string_view key) const {
+    return at_either(is_wrapped(key) ? text_key(key) : key);
+  }
 
   std::optional<json::field> at_either(std::string_view key) const {
     auto found = at_exactly(key);

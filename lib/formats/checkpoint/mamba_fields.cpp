@@ -51,7 +51,7 @@ mamba_fields read(const config_fields& fields, const mamba_names& keys, const mo
 
 struct mamba2_key_names {
   std::string_view heads, head_width, groups;
-  mamba_names others;
+  mamba_names common;
   mamba2_fields defaults;
   std::int64_t channels = 0;  // of a file that does not give them; 0: as many as it expands to
 };
@@ -60,20 +60,20 @@ constexpr mamba2_key_names mamba2_keys{
     .heads = "num_heads",
     .head_width = "head_dim",
     .groups = "n_groups",
-    .others = mamba_mixer_keys,
+    .common = mamba_mixer_keys,
     .defaults = {.heads = 128, .head_width = 64, .groups = 8, .state = 128, .convolution = 4}};
 
 constexpr mamba2_key_names granite_keys{
     .heads = "mamba_n_heads",
     .head_width = "mamba_d_head",
     .groups = "mamba_n_groups",
-    .others = jamba_mixer_keys,
+    .common = jamba_mixer_keys,
     .defaults = {.heads = 128, .head_width = 0, .groups = 1, .state = 256, .convolution = 4}};
 
 constexpr mamba2_key_names falcon_keys{.heads = granite_keys.heads,
                                        .head_width = granite_keys.head_width,
                                        .groups = granite_keys.groups,
-                                       .others = granite_keys.others,
+                                       .common = granite_keys.common,
                                        .defaults = granite_keys.defaults,
                                        .channels = 1024};
 
@@ -81,7 +81,7 @@ constexpr mamba2_key_names nemotron_keys{
     .heads = "mamba_num_heads",
     .head_width = "mamba_head_dim",
     .groups = "n_groups",
-    .others = {.state = "ssm_state_size",
+    .common = {.state = "ssm_state_size",
                .convolution = "conv_kernel",
                .expand = "",
                .time_step_rank = "",
@@ -92,7 +92,7 @@ constexpr mamba2_key_names nemotron_keys{
 constexpr mamba2_key_names zamba_keys{.heads = "n_mamba_heads",
                                       .head_width = "mamba_headdim",
                                       .groups = "mamba_ngroups",
-                                      .others = {.state = "mamba_d_state",
+                                      .common = {.state = "mamba_d_state",
                                                  .convolution = "mamba_d_conv",
                                                  .expand = "mamba_expand",
                                                  .time_step_rank = "",
@@ -113,7 +113,7 @@ void check_channels(const config_fields& fields, const mamba2_key_names& keys, s
                     const mamba2_fields& read) {
   if (read.heads * read.head_width == inner) return;
   const bool is_given = fields.has("mamba_d_ssm") || keys.channels != 0;
-  const auto channels = is_given ? "mamba_d_ssm" : fmt::format("hidden_size * {}", keys.others.expand);
+  const auto channels = is_given ? "mamba_d_ssm" : fmt::format("hidden_size * {}", keys.common.expand);
   fields.refuse(keys.heads,
                 fmt::format("times {} = {} it must be {} = {}", keys.head_width, read.head_width, channels, inner));
 }
@@ -122,32 +122,32 @@ std::int64_t channels(const config_fields& fields, const mamba2_key_names& keys,
   constexpr std::string_view key = "mamba_d_ssm";
   if (fields.has(key)) return fields.integer(key, inner_widths);
   if (keys.channels != 0 && !fields.is_null(key)) return keys.channels;
-  return expanded(fields, keys.others.expand, config.hidden);
+  return expanded(fields, keys.common.expand, config.hidden);
 }
 
 void read_head_width(const config_fields& fields, const mamba2_key_names& keys, const model_config& config,
-                     mamba2_fields& made) {
-  if (keys.others.expand.empty()) {
-    made.head_width = fields.integer(keys.head_width, inner_widths, keys.defaults.head_width);
+                     mamba2_fields& result) {
+  if (keys.common.expand.empty()) {
+    result.head_width = fields.integer(keys.head_width, inner_widths, keys.defaults.head_width);
     return;
   }
   const auto inner = channels(fields, keys, config);
-  made.head_width = head_width(fields, keys, inner, made.heads);
-  check_channels(fields, keys, inner, made);
+  result.head_width = head_width(fields, keys, inner, result.heads);
+  check_channels(fields, keys, inner, result);
 }
 
 mamba2_fields read(const config_fields& fields, const mamba2_key_names& keys, const model_config& config) {
   const auto& usual = keys.defaults;
-  mamba2_fields made{.heads = fields.integer(keys.heads, head_counts, usual.heads),
-                     .groups = fields.integer(keys.groups, head_counts, usual.groups),
-                     .state = fields.integer(keys.others.state, state_sizes, usual.state),
-                     .convolution = fields.integer(keys.others.convolution, {2, convolutions.highest}, 4),
-                     .bias = fields.boolean(keys.others.bias, false),
-                     .convolution_bias = fields.boolean(keys.others.convolution_bias, true)};
-  read_head_width(fields, keys, config, made);
-  if (made.heads % made.groups != 0)
-    fields.refuse(keys.groups, fmt::format("{} = {} must be a multiple of it", keys.heads, made.heads));
-  return made;
+  mamba2_fields result{.heads = fields.integer(keys.heads, head_counts, usual.heads),
+                       .groups = fields.integer(keys.groups, head_counts, usual.groups),
+                       .state = fields.integer(keys.common.state, state_sizes, usual.state),
+                       .convolution = fields.integer(keys.common.convolution, {2, convolutions.highest}, 4),
+                       .bias = fields.boolean(keys.common.bias, false),
+                       .convolution_bias = fields.boolean(keys.common.convolution_bias, true)};
+  read_head_width(fields, keys, config, result);
+  if (result.heads % result.groups != 0)
+    fields.refuse(keys.groups, fmt::format("{} = {} must be a multiple of it", keys.heads, result.heads));
+  return result;
 }
 
 std::int64_t offset_within(const config_fields& fields, std::string_view key, std::int64_t period,

@@ -20,12 +20,12 @@ std::string_view without(std::string_view ending, std::string_view name) {
   return name.substr(0, name.size() - ending.size());
 }
 
-/// Elements 2 i and 2 i + 1 are in byte i of `from`; i and i + 16 in that of a block.
-void order_nibbles(const std::uint8_t* from, std::uint8_t (&nibbles)[block_codes]) {
+/// Elements 2 i and 2 i + 1 are in byte i of `codes`; i and i + 16 in that of a block.
+void order_nibbles(const std::uint8_t* codes, std::uint8_t (&nibbles)[block_codes]) {
   constexpr std::size_t half = block_codes / 2;
   for (std::size_t i = 0; i < half; ++i) {
-    nibbles[2 * i] = static_cast<std::uint8_t>((from[i] & 15) | from[half + i] << 4);
-    nibbles[2 * i + 1] = static_cast<std::uint8_t>(from[i] >> 4 | (from[half + i] & 0xF0));
+    nibbles[2 * i] = static_cast<std::uint8_t>((codes[i] & 15) | codes[half + i] << 4);
+    nibbles[2 * i + 1] = static_cast<std::uint8_t>(codes[i] >> 4 | (codes[half + i] & 0xF0));
   }
 }
 
@@ -35,23 +35,23 @@ mxfp4_folder::mxfp4_folder(std::unique_ptr<const tensor_file> stored)
     : stored_(std::move(stored)), tensors_(joined(), stored_->path().string()) {}
 
 std::vector<tensor_info> mxfp4_folder::joined() {
-  std::vector<tensor_info> all;
+  std::vector<tensor_info> tensors;
   for (const auto& tensor : stored_->tensors()) {
     const auto both = pair_of(tensor);
     if (!both) {
-      all.push_back(tensor);
+      tensors.push_back(tensor);
     } else if (both->blocks == &tensor) {
       auto shape = both->scales->shape;
       shape.back() *= block_elements;
-      all.push_back({.name = std::string(without(blocks_ending, tensor.name)),
-                     .type = element_type::mxfp4,
-                     .shape = std::move(shape),
-                     .bytes = both->blocks->bytes + both->scales->bytes,
-                     .begin = pairs_.size()});
+      tensors.push_back({.name = std::string(without(blocks_ending, tensor.name)),
+                         .type = element_type::mxfp4,
+                         .shape = std::move(shape),
+                         .bytes = both->blocks->bytes + both->scales->bytes,
+                         .begin = pairs_.size()});
       pairs_.push_back(*both);
     }
   }
-  return all;
+  return tensors;
 }
 
 std::optional<mxfp4_folder::pair> mxfp4_folder::pair_of(const tensor_info& tensor) const {
@@ -96,10 +96,10 @@ void mxfp4_folder::read(const tensor_info& tensor, std::uint64_t offset, std::sp
   std::vector<std::uint8_t> codes(count * block_codes), exponents(count);
   stored_->read(*blocks, first * block_codes, std::as_writable_bytes(std::span(codes)));
   stored_->read(*scales, first, std::as_writable_bytes(std::span(exponents)));
-  for (std::size_t at = 0; at < count; ++at) {
-    mxfp4_block block{.exponent = exponents[at], .nibbles = {}};
-    order_nibbles(codes.data() + at * block_codes, block.nibbles);
-    std::memcpy(out.data() + at * sizeof block, &block, sizeof block);
+  for (std::size_t index = 0; index < count; ++index) {
+    mxfp4_block block{.exponent = exponents[index], .nibbles = {}};
+    order_nibbles(codes.data() + index * block_codes, block.nibbles);
+    std::memcpy(out.data() + index * sizeof block, &block, sizeof block);
   }
 }
 

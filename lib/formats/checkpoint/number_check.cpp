@@ -40,41 +40,41 @@ struct limits {
 };
 
 template <std::size_t Stride, class Word>
-bool any_beyond(std::span<const std::byte> blocks, std::size_t at, Word carry, Word signs) {
+bool any_beyond(std::span<const std::byte> blocks, std::size_t offset, Word carry, Word signs) {
   Word found = 0;
-  const std::byte* from = blocks.data() + at;
-  for (std::size_t left = blocks.size() / Stride; left > 0; --left, from += Stride) {
+  const std::byte* source = blocks.data() + offset;
+  for (std::size_t left = blocks.size() / Stride; left > 0; --left, source += Stride) {
     Word word;
-    std::memcpy(&word, from, sizeof word);
+    std::memcpy(&word, source, sizeof word);
     found |= static_cast<Word>((word & static_cast<Word>(~signs)) + carry);
   }
   return (found & signs) != 0;
 }
 
-// Calls found(first block, what) at the first block in which something is beyond.
+// Calls found(first block, description) at the first block in which something is beyond.
 template <std::size_t Stride, class Word, class Describe>
-std::optional<bad_number> first_beyond(std::span<const std::byte> blocks, std::size_t at, Word carry, Word signs,
+std::optional<bad_number> first_beyond(std::span<const std::byte> blocks, std::size_t offset, Word carry, Word signs,
                                        Describe describe) {
-  if (!any_beyond<Stride>(blocks, at, carry, signs)) return std::nullopt;
+  if (!any_beyond<Stride>(blocks, offset, carry, signs)) return std::nullopt;
   std::int64_t number = 0;
-  while (!any_beyond<Stride>(blocks.first(Stride), at, carry, signs)) blocks = blocks.subspan(Stride), ++number;
-  return bad_number{number, describe(blocks.data() + at)};
+  while (!any_beyond<Stride>(blocks.first(Stride), offset, carry, signs)) blocks = blocks.subspan(Stride), ++number;
+  return bad_number{number, describe(blocks.data() + offset)};
 }
 
 // Plain numbers, of which those up to `largest` are finite in float32.
 template <class Number, class Value>
 std::optional<bad_number> first_bad_element(std::span<const std::byte> elements, Number largest, Value value) {
   using limit = limits<Number, Number>;
-  return first_beyond<sizeof(Number)>(elements, 0, limit::carry(largest, 0), limit::signs, [&](const std::byte* from) {
+  return first_beyond<sizeof(Number)>(elements, 0, limit::carry(largest, 0), limit::signs, [&](const std::byte* bytes) {
     Number bits;
-    std::memcpy(&bits, from, sizeof bits);
+    std::memcpy(&bits, bytes, sizeof bits);
     return fmt::format("the number {}; numbers finite in float32 are allowed", value(bits));
   });
 }
 
-std::uint16_t half_at(const std::byte* from) {
+std::uint16_t half_at(const std::byte* bytes) {
   std::uint16_t bits;
-  std::memcpy(&bits, from, sizeof bits);
+  std::memcpy(&bits, bytes, sizeof bits);
   return bits;
 }
 
@@ -84,24 +84,26 @@ std::string describe(std::string_view name, std::uint16_t bits, std::uint16_t li
   return fmt::format("the {} {}; magnitudes up to {} are allowed", name, f16_to_f32(bits), f16_to_f32(limit));
 }
 
-// Blocks with a scale of 16 bits `at` which the codes of a block, its smaller scales among them, multiply so many
-// times.
+// Blocks with a scale of 16 bits at `offset` which the codes of a block, its smaller scales among them, multiply so
+// many times.
 template <class Block>
-std::optional<bad_number> first_bad_scale(std::span<const std::byte> blocks, std::size_t at, float codes) {
+std::optional<bad_number> first_bad_scale(std::span<const std::byte> blocks, std::size_t offset, float codes) {
   using limit = limits<std::uint16_t, std::uint16_t>;
   const auto largest = largest_scale_bits(codes);
-  return first_beyond<sizeof(Block)>(blocks, at, limit::carry(largest, 0), limit::signs,
-                                     [&](const std::byte* from) { return describe("scale", half_at(from), largest); });
+  return first_beyond<sizeof(Block)>(
+      blocks, offset, limit::carry(largest, 0), limit::signs,
+      [&](const std::byte* bytes) { return describe("scale", half_at(bytes), largest); });
 }
 
 // The same with a minimum behind the scale.
 template <class Block>
-std::optional<bad_number> first_bad_pair(std::span<const std::byte> blocks, std::size_t at, float codes, float minima) {
+std::optional<bad_number> first_bad_pair(std::span<const std::byte> blocks, std::size_t offset, float codes,
+                                         float minima) {
   using limit = limits<std::uint32_t, std::uint16_t>;
   const auto scale = largest_scale_bits(codes), minimum = largest_scale_bits(minima);
   return first_beyond<sizeof(Block)>(
-      blocks, at, limit::carry(scale, minimum), limit::signs, [&](const std::byte* from) {
-        const auto first = half_at(from), second = half_at(from + sizeof first);
+      blocks, offset, limit::carry(scale, minimum), limit::signs, [&](const std::byte* bytes) {
+        const auto first = half_at(bytes), second = half_at(bytes + sizeof first);
         return is_beyond(first, scale) ? describe("scale", first, scale) : describe("minimum", second, minimum);
       });
 }

@@ -12,8 +12,8 @@ namespace cogen::load {
 
 /// A number that no trained model holds.
 struct bad_number {
-  std::int64_t block = 0;  ///< counted from the first that was given; of plain types, the element
-  std::string what;        ///< "the scale inf; magnitudes up to 511 are allowed"
+  std::int64_t block = 0;   ///< counted from the first that was given; of plain types, the element
+  std::string description;  ///< "the scale inf; magnitudes up to 511 are allowed"
 };
 
 /// The first number that is not finite in float32, or the first block with a scale (or minimum) with which it could

@@ -47,7 +47,7 @@ std::int64_t read_intermediate(const config_fields& fields, std::string_view key
 }
 
 // A list has a number for each layer, 0 for those without attention.
-std::int64_t most_kv_heads(const config_fields& fields, std::string_view key) {
+std::int64_t max_kv_heads(const config_fields& fields, std::string_view key) {
   return std::max(std::ranges::max(fields.integers(key, {0, head_counts.highest})), head_counts.lowest);
 }
 
@@ -55,7 +55,7 @@ std::int64_t most_kv_heads(const config_fields& fields, std::string_view key) {
 std::int64_t read_kv_heads(const config_fields& fields, std::string_view key, std::int64_t fallback,
                            std::int64_t heads) {
   if (key.empty()) return heads;
-  if (fields.is_gguf() && fields.size(key) > 0) return most_kv_heads(fields, key);
+  if (fields.is_gguf() && fields.size(key) > 0) return max_kv_heads(fields, key);
   return fields.integer(key, head_counts, fallback == 0 || fields.is_null(key) ? heads : fallback);
 }
 

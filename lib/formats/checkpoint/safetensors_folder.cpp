@@ -15,7 +15,7 @@ namespace cogen::load {
 namespace {
 
 constexpr std::uint64_t largest_index = 32 << 20;
-constexpr std::size_t most_shards = 4096;
+constexpr std::size_t max_shards = 4096;
 constexpr const char* single_name = "model.safetensors";
 constexpr const char* index_name = "model.safetensors.index.json";
 
@@ -63,8 +63,8 @@ shard_index read_index(const std::filesystem::path& path) {
   }
   std::ranges::sort(index.shards);
   index.shards.erase(std::unique(index.shards.begin(), index.shards.end()), index.shards.end());
-  if (index.shards.size() > most_shards)
-    refuse(file, "names {} files; at most {} are read", index.shards.size(), most_shards);
+  if (index.shards.size() > max_shards)
+    refuse(file, "names {} files; at most {} are read", index.shards.size(), max_shards);
   return index;
 }
 

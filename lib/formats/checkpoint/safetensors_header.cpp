@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t length_bytes = 8;
 constexpr std::uint64_t largest_header = 100'000'000;
-constexpr std::size_t most_dimensions = 16;
+constexpr std::size_t max_dimensions = 16;
 constexpr std::int64_t largest_dimension = std::numeric_limits<std::uint32_t>::max();
 
 constexpr std::pair<std::string_view, element_type> known_types[] = {
@@ -92,22 +92,22 @@ class header_reader final : public json::events {
  private:
   enum class place { outside, top, metadata, tensor, shape, offsets };
 
-  [[noreturn]] void unexpected(std::string_view what) const {
-    if (place_ == place::outside) refuse(file_, "the header is {}; an object belongs there", what);
+  [[noreturn]] void unexpected(std::string_view kind) const {
+    if (place_ == place::outside) refuse(file_, "the header is {}; an object belongs there", kind);
     if (place_ == place::top)
-      refuse(file_, "entry {} of the header is {}; an object belongs there", in_quotes(name_), what);
+      refuse(file_, "entry {} of the header is {}; an object belongs there", in_quotes(name_), kind);
     refuse(file_,
            "entry {} of the header has {} at {}; once each 'dtype' (string), 'shape' and 'data_offsets' (arrays "
            "of integers), and strings under '__metadata__', belong there",
-           in_quotes(name_), what, in_quotes(field_));
+           in_quotes(name_), kind, in_quotes(field_));
   }
 
   void add_dimension(std::int64_t value) {
     if (value < 0 || value > largest_dimension) {
       refuse(file_, "tensor {} has a dimension of {}; 0 to {} is allowed", in_quotes(name_), value, largest_dimension);
     }
-    if (entry_.shape->size() == most_dimensions) {
-      refuse(file_, "tensor {} has more than {} dimensions", in_quotes(name_), most_dimensions);
+    if (entry_.shape->size() == max_dimensions) {
+      refuse(file_, "tensor {} has more than {} dimensions", in_quotes(name_), max_dimensions);
     }
     entry_.shape->push_back(value);
   }

@@ -15,7 +15,7 @@
 namespace cogen::load {
 namespace {
 
-constexpr std::int64_t longest_text = std::int64_t{1} << 31;
+constexpr std::int64_t max_length = std::int64_t{1} << 31;
 
 constexpr std::array<std::string_view, 7> names_of_settings{
     "sentence_bert_config.json",      "sentence_roberta_config.json", "sentence_distilbert_config.json",
@@ -55,18 +55,18 @@ bool is_plain(const json::field& modality) {
 
 std::int64_t length_of(const json::field& value) {
   const auto length = value.integer();
-  if (length < 1 || length > longest_text) value.refuse(fmt::format("must be from 1 to {}", longest_text));
+  if (length < 1 || length > max_length) value.refuse(fmt::format("must be from 1 to {}", max_length));
   return length;
 }
 
-void read_setting(std::string_view key, const json::field& value, sentence_text& made,
+void read_setting(std::string_view key, const json::field& value, sentence_text& result,
                   std::optional<std::int64_t>& length) {
   constexpr std::array<std::string_view, 4> of_queries{"query_length", "document_length", "unpad_inputs", "backend"};
   if (value.value().is_null() || std::ranges::find(of_queries, key) != of_queries.end()) return;
   if (key == "max_seq_length") {
     length = length_of(value);
   } else if (key == "do_lower_case") {
-    made.lowercase = value.boolean();
+    result.lowercase = value.boolean();
   } else if (key == "transformer_task") {
     const auto task = value.string();
     if (task != "feature-extraction" && task != "sequence-classification")
@@ -79,13 +79,13 @@ void read_setting(std::string_view key, const json::field& value, sentence_text&
   }
 }
 
-std::optional<std::int64_t> read_settings(const std::filesystem::path& folder, sentence_text& made) {
+std::optional<std::int64_t> read_settings(const std::filesystem::path& folder, sentence_text& result) {
   std::optional<std::int64_t> length;
   for (const auto name : names_of_settings) {
     if (!is_there(folder / name)) continue;
     read_file(folder / name, [&](const json::field& settings) {
       for (const auto& member : settings.object())
-        read_setting(member.key(), *settings.member(member.key()), made, length);
+        read_setting(member.key(), *settings.member(member.key()), result, length);
     });
     break;
   }
@@ -95,11 +95,11 @@ std::optional<std::int64_t> read_settings(const std::filesystem::path& folder, s
 /// The length that a tokenizer has without other settings. Where none is meant, it is a number beyond all texts.
 std::int64_t length_of_tokenizer(const json::field& config) {
   const auto length = config.find("model_max_length");
-  if (!length) return longest_text;
+  if (!length) return max_length;
   const auto& number = length->value();
   const auto value = number.is_double() ? number.get_double() : number.is_number() ? number.to_number<double>() : 0;
   if (!(value >= 1)) length->refuse("must be at least 1");
-  return static_cast<std::int64_t>(std::min(value, static_cast<double>(longest_text)));
+  return static_cast<std::int64_t>(std::min(value, static_cast<double>(max_length)));
 }
 
 }  // namespace
@@ -122,20 +122,20 @@ std::string read_default_prompt(const std::filesystem::path& folder) {
 
 sentence_text read_sentence_text(const std::filesystem::path& folder, std::string_view tokenizer_config,
                                  std::int64_t positions) {
-  sentence_text made{.has_modules = is_there(folder / "modules.json"), .most_tokens = positions};
+  sentence_text result{.has_modules = is_there(folder / "modules.json"), .max_tokens = positions};
   if (!tokenizer_config.empty()) {
     const auto root = read_json([&] { return json::parse(tokenizer_config, "tokenizer_config.json"); });
     read_json([&] {
       const json::field config(root, "tokenizer_config.json");
-      made.most_tokens = std::min(positions, length_of_tokenizer(config));
-      made.keeps_end = config.text("truncation_side", "right") == "left";
+      result.max_tokens = std::min(positions, length_of_tokenizer(config));
+      result.keeps_end = config.text("truncation_side", "right") == "left";
       return 0;
     });
   }
-  if (!made.has_modules) return made;
-  if (const auto length = read_settings(folder, made)) made.most_tokens = *length;
-  made.prompt = read_default_prompt(folder);
-  return made;
+  if (!result.has_modules) return result;
+  if (const auto length = read_settings(folder, result)) result.max_tokens = *length;
+  result.prompt = read_default_prompt(folder);
+  return result;
 }
 
 }  // namespace cogen::load

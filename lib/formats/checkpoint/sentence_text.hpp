@@ -9,11 +9,11 @@ namespace cogen::load {
 
 /// How Sentence Transformers reads the texts of a folder, beside what tokenizer.json says.
 struct sentence_text {
-  bool has_modules = false;      ///< the folder lists modules: its texts are cut, not only pairs that are scored
-  std::int64_t most_tokens = 0;  ///< longer texts are cut there, and keep the special tokens around them
-  bool keeps_end = false;        ///< they are cut at their beginning
-  bool lowercase = false;        ///< letters become small ones before everything else
-  std::string prompt = {};       ///< stands before each text
+  bool has_modules = false;     ///< the folder lists modules: its texts are cut, not only pairs that are scored
+  std::int64_t max_tokens = 0;  ///< longer texts are cut there, and keep the special tokens around them
+  bool keeps_end = false;       ///< they are cut at their beginning
+  bool lowercase = false;       ///< letters become small ones before everything else
+  std::string prompt = {};      ///< stands before each text
 };
 
 /// Reads sentence_bert_config.json or one of its older names, config_sentence_transformers.json, and what

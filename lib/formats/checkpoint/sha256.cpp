@@ -64,7 +64,7 @@ void finish(words& state, std::span<const std::byte> rest, std::uint64_t bits) {
   bytes[rest.size()] = std::byte{0x80};
   const std::size_t end = rest.size() + 1 + size_bytes <= block_bytes ? block_bytes : 2 * block_bytes;
   for (std::size_t i = 0; i < size_bytes; ++i) bytes[end - 1 - i] = static_cast<std::byte>(bits >> 8 * i);
-  for (std::size_t at = 0; at < end; at += block_bytes) compress(state, bytes + at);
+  for (std::size_t offset = 0; offset < end; offset += block_bytes) compress(state, bytes + offset);
 }
 
 }  // namespace
@@ -72,7 +72,7 @@ void finish(words& state, std::span<const std::byte> rest, std::uint64_t bits) {
 sha256_digest sha256(std::span<const std::byte> bytes) noexcept {
   words state = initial;
   const std::size_t whole = bytes.size() / block_bytes * block_bytes;
-  for (std::size_t at = 0; at < whole; at += block_bytes) compress(state, bytes.data() + at);
+  for (std::size_t offset = 0; offset < whole; offset += block_bytes) compress(state, bytes.data() + offset);
   finish(state, bytes.subspan(whole), std::uint64_t{8} * bytes.size());
   sha256_digest digest;
   for (std::size_t i = 0; i < digest.size(); ++i) digest[i] = std::uint64_t{state[2 * i]} << 32 | state[2 * i + 1];

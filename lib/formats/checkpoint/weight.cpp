@@ -11,7 +11,7 @@
 namespace cogen::load {
 namespace {
 
-constexpr std::uint64_t most_scratch_bytes = 1 << 18;
+constexpr std::uint64_t max_scratch_bytes = 1 << 18;
 
 void check_rows(const weight& w, std::int64_t first, std::int64_t last) {
   if (first < 0 || first > last || last > w.rows()) {
@@ -44,7 +44,7 @@ void check_numbers(const tensor_file& file, const tensor_info& tensor, std::int6
       tensor.shape.size() < 2
           ? fmt::format("element {}", row)
           : fmt::format("row {}, {} {}", row, is_quantized(tensor.type) ? "block" : "column", bad->block % in_row);
-  refuse(file.path().string(), "tensor {} has at {} {}", in_quotes(tensor.name), place, bad->what);
+  refuse(file.path().string(), "tensor {} has at {} {}", in_quotes(tensor.name), place, bad->description);
 }
 
 }  // namespace
@@ -88,8 +88,8 @@ void weight::read_rows_as_float(std::int64_t first, std::int64_t last, std::span
     throw load_error(
         fmt::format("tensor {} is stored as {}, which has no float form", in_quotes(name_), to_string(type())));
   }
-  const auto chunk = static_cast<std::int64_t>(
-      std::max<std::uint64_t>(1, most_scratch_bytes / std::max<std::uint64_t>(1, row_bytes_)));
+  const auto chunk =
+      static_cast<std::int64_t>(std::max<std::uint64_t>(1, max_scratch_bytes / std::max<std::uint64_t>(1, row_bytes_)));
   std::vector<std::byte> scratch;
   for (auto row = first; row < last; row += chunk) {
     const auto end = std::min(last, row + chunk);

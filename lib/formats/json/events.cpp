@@ -16,7 +16,7 @@ struct forwarding_handler {
   static constexpr std::size_t max_key_size = static_cast<std::size_t>(-1);
   static constexpr std::size_t max_string_size = static_cast<std::size_t>(-1);
 
-  explicit forwarding_handler(events& to) : receiver(to) {}
+  explicit forwarding_handler(events& target) : receiver(target) {}
 
   bool on_document_begin(boost::json::error_code&) { return true; }
   bool on_document_end(boost::json::error_code&) { return true; }

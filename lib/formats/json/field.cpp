@@ -70,8 +70,8 @@ std::int64_t field::integer() const {
   refuse("must be an integer");
 }
 
-void field::refuse(std::string_view what) const {
-  throw json_error(path_ + " is " + quote(*value_) + ", but " + std::string(what));
+void field::refuse(std::string_view reason) const {
+  throw json_error(path_ + " is " + quote(*value_) + ", but " + std::string(reason));
 }
 
 }  // namespace cogen::json

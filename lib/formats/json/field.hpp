@@ -35,7 +35,7 @@ class field {
   bool boolean() const;
   std::int64_t integer() const;
 
-  [[noreturn]] void refuse(std::string_view what) const;
+  [[noreturn]] void refuse(std::string_view reason) const;
 
  private:
   const boost::json::value* value_;

@@ -5,7 +5,7 @@
 namespace cogen::json {
 namespace {
 
-constexpr std::size_t longest_shown = 96;
+constexpr std::size_t max_shown_bytes = 96;
 
 bool is_printable(char c) { return c >= ' ' && c <= '~' && c != '\'' && c != '\\'; }
 
@@ -19,14 +19,14 @@ void append_escaped(std::string& shown, char c) {
 
 std::string printable(std::string_view text) {
   std::string shown;
-  for (const char c : text.substr(0, longest_shown)) {
+  for (const char c : text.substr(0, max_shown_bytes)) {
     if (is_printable(c)) {
       shown += c;
     } else {
       append_escaped(shown, c);
     }
   }
-  if (text.size() > longest_shown) shown += "... (" + std::to_string(text.size()) + " bytes)";
+  if (text.size() > max_shown_bytes) shown += "... (" + std::to_string(text.size()) + " bytes)";
   return shown;
 }
 

@@ -20,16 +20,16 @@ class string_list {
   std::size_t size() const noexcept { return ends_.size(); }
 
   /// Valid until the next push_back.
-  std::string_view operator[](std::size_t at) const noexcept {
-    const std::size_t begin = at == 0 ? 0 : ends_[at - 1];
-    return std::string_view(text_).substr(begin, ends_[at] - begin);
+  std::string_view operator[](std::size_t index) const noexcept {
+    const std::size_t begin = index == 0 ? 0 : ends_[index - 1];
+    return std::string_view(text_).substr(begin, ends_[index] - begin);
   }
 
   std::vector<std::string> strings() const {
-    std::vector<std::string> all;
-    all.reserve(size());
-    for (std::size_t at = 0; at < size(); ++at) all.emplace_back((*this)[at]);
-    return all;
+    std::vector<std::string> result;
+    result.reserve(size());
+    for (std::size_t index = 0; index < size(); ++index) result.emplace_back((*this)[index]);
+    return result;
   }
 
  private:

@@ -28,15 +28,15 @@ void added_token_matcher::add(const added_token& added) {
 
 std::optional<range> added_token_matcher::claimed(std::string_view text, range match, const added_token& added,
                                                   std::size_t done, walked_spaces& spaces) const {
-  auto before = text.substr(0, match.begin);
-  auto after = text.substr(match.end);
-  if (added.single_word && (ends_with_word(before) || begins_with_word(after))) return std::nullopt;
+  auto prefix = text.substr(0, match.begin);
+  auto suffix = text.substr(match.end);
+  if (added.single_word && (ends_with_word(prefix) || begins_with_word(suffix))) return std::nullopt;
   if (added.lstrip) {
     const auto begin = std::min(done, match.begin);
-    match.begin = std::max(begin + without_trailing_space(before.substr(begin)).size(), done);
+    match.begin = std::max(begin + without_trailing_space(prefix.substr(begin)).size(), done);
   }
   if (added.rstrip && (match.end < spaces.begin || match.end > spaces.end)) {
-    spaces = {match.end, text.size() - without_leading_space(after).size()};
+    spaces = {match.end, text.size() - without_leading_space(suffix).size()};
   }
   if (added.rstrip) match.end = spaces.end;
   if (match.begin >= match.end) return std::nullopt;  // an earlier token took all that this one would take
@@ -48,23 +48,23 @@ std::vector<text_part> added_token_matcher::split(std::string_view text, const p
   std::vector<text_part> parts;
   walked_spaces spaces;
   std::size_t done = 0;
-  for (std::size_t at = 0; at < text.size();) {
+  for (std::size_t position = 0; position < text.size();) {
     std::size_t visited = 1;
-    auto found = first_bytes_.test(static_cast<unsigned char>(text[at]))
-                     ? trie_.longest_prefix(text.substr(at), byte_trie::root, visited)
+    auto found = first_bytes_.test(static_cast<unsigned char>(text[position]))
+                     ? trie_.longest_prefix(text.substr(position), byte_trie::root, visited)
                      : std::nullopt;
     budget.spend(visited);
     if (!found) {
-      ++at;
+      ++position;
       continue;
     }
     const auto& added = tokens_[found->value];
-    range match{at, at + found->length};
+    range match{position, position + found->length};
     if (added.special && !may_be_special(match)) {
-      at = refused == refused_match::skipped ? match.end : at + 1;
+      position = refused == refused_match::skipped ? match.end : position + 1;
       continue;
     }
-    at = match.end;
+    position = match.end;
     auto where = claimed(text, match, added, done, spaces);
     if (!where) continue;
     if (done < where->begin) parts.push_back({{done, where->begin}, std::nullopt});

@@ -42,16 +42,16 @@ byte_pair_encoder::byte_pair_encoder(const vocabulary& words, const tokenizer_sp
   if (spec.byte_fallback) bytes_.emplace(words);
 }
 
-void byte_pair_encoder::encode(std::string_view piece, symbol_chain& workspace, std::vector<token>& to) const {
+void byte_pair_encoder::encode(std::string_view piece, symbol_chain& workspace, std::vector<token>& tokens) const {
   if (auto id = whole(piece)) {
-    to.push_back(*id);
+    tokens.push_back(*id);
     return;
   }
   workspace.clear();
   begin(piece, workspace);
-  const auto first = to.size();
-  workspace.merge_into(to, merges_);
-  if (!spelled_parts_.empty()) replace_parts(first, to);
+  const auto first = tokens.size();
+  workspace.merge_into(tokens, merges_);
+  if (!spelled_parts_.empty()) replace_parts(first, tokens);
 }
 
 std::optional<token> byte_pair_encoder::whole(std::string_view piece) const {
@@ -71,7 +71,7 @@ void byte_pair_encoder::begin(std::string_view piece, symbol_chain& chain) const
       unknown_waits = false;
       chain.append(*id);
     } else if (bytes_ && bytes_->spell(spelled)) {
-      for (char byte : spelled) chain.append(bytes_->of(byte));
+      for (char byte : spelled) chain.append(bytes_->token_of(byte));
     } else if (unknown_) {
       if (unknown_waits && !fuse_unknown_) chain.append(*unknown_);
       unknown_waits = true;
@@ -104,7 +104,7 @@ void byte_pair_encoder::replace_parts(std::size_t first, std::vector<token>& tok
     }
     const auto& spelled = spelled_parts_[static_cast<std::size_t>(symbol) - words_->size()];
     if (bytes_ && bytes_->spell(spelled)) {
-      for (char byte : spelled) tokens.push_back(bytes_->of(byte));
+      for (char byte : spelled) tokens.push_back(bytes_->token_of(byte));
     } else if (unknown_ && !(fuse_unknown_ && tokens.size() > first && tokens.back() == *unknown_)) {
       tokens.push_back(*unknown_);
     }

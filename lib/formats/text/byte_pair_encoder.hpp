@@ -25,7 +25,7 @@ class byte_pair_encoder {
   byte_pair_encoder(const vocabulary& words, const tokenizer_spec& spec);
 
   /// Appends the tokens of a piece, which is valid UTF-8 in the vocabulary's spelling.
-  void encode(std::string_view piece, symbol_chain& workspace, std::vector<token>& to) const;
+  void encode(std::string_view piece, symbol_chain& workspace, std::vector<token>& tokens) const;
 
  private:
   byte_pair_encoder(const vocabulary& words, const tokenizer_spec& spec, scored_merges merges);

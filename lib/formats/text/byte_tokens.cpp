@@ -21,7 +21,7 @@ byte_tokens::byte_tokens(const vocabulary& words) {
 }
 
 bool byte_tokens::spell(std::string_view text) const noexcept {
-  return std::all_of(text.begin(), text.end(), [&](char byte) { return of(byte) != no_token; });
+  return std::all_of(text.begin(), text.end(), [&](char byte) { return token_of(byte) != no_token; });
 }
 
 std::optional<char> byte_literal(std::string_view spelling) noexcept {

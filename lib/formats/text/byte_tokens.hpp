@@ -16,7 +16,7 @@ class byte_tokens {
   /// Whether each byte of the text has a token.
   bool spell(std::string_view text) const noexcept;
 
-  token of(char byte) const noexcept { return tokens_[static_cast<unsigned char>(byte)]; }
+  token token_of(char byte) const noexcept { return tokens_[static_cast<unsigned char>(byte)]; }
 
  private:
   std::array<token, 256> tokens_;

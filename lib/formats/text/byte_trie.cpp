@@ -9,46 +9,47 @@ constexpr std::uint64_t no_key = ~std::uint64_t{0};
 constexpr std::uint64_t golden_ratio = 0x9E3779B97F4A7C15;  // Fibonacci hashing, Knuth volume 3, section 6.4
 constexpr std::size_t fewest_places = 64;
 
-constexpr std::uint64_t key_of(byte_trie::node from, unsigned char byte) { return std::uint64_t{from} << 8 | byte; }
+constexpr std::uint64_t key_of(byte_trie::node parent, unsigned char byte) { return std::uint64_t{parent} << 8 | byte; }
 
 }  // namespace
 
 void byte_trie::insert(std::string_view string, std::size_t value) {
-  node at = root;
-  for (char c : string) at = child_or_new(at, static_cast<unsigned char>(c));
-  if (values_[at] == no_value) values_[at] = value;
+  node current = root;
+  for (char c : string) current = child_or_new(current, static_cast<unsigned char>(c));
+  if (values_[current] == no_value) values_[current] = value;
 }
 
-std::optional<byte_trie::node> byte_trie::child(node from, unsigned char byte) const noexcept {
+std::optional<byte_trie::node> byte_trie::child(node parent, unsigned char byte) const noexcept {
   if (edges_.empty()) return std::nullopt;
-  const auto& found = edges_[place_of(key_of(from, byte))];
-  return found.key == no_key ? std::nullopt : std::optional(found.to);
+  const auto& found = edges_[place_of(key_of(parent, byte))];
+  return found.key == no_key ? std::nullopt : std::optional(found.child);
 }
 
-std::optional<std::size_t> byte_trie::value(node at) const noexcept {
-  return values_[at] == no_value ? std::nullopt : std::optional(values_[at]);
+std::optional<std::size_t> byte_trie::value(node index) const noexcept {
+  return values_[index] == no_value ? std::nullopt : std::optional(values_[index]);
 }
 
 std::optional<byte_trie::node> byte_trie::find(std::string_view string) const noexcept {
-  std::optional<node> at = root;
-  for (std::size_t i = 0; i < string.size() && at; ++i) at = child(*at, static_cast<unsigned char>(string[i]));
-  return at;
+  std::optional<node> current = root;
+  for (std::size_t i = 0; i < string.size() && current; ++i)
+    current = child(*current, static_cast<unsigned char>(string[i]));
+  return current;
 }
 
-std::optional<byte_trie::match> byte_trie::longest_prefix(std::string_view text, node from) const noexcept {
+std::optional<byte_trie::match> byte_trie::longest_prefix(std::string_view text, node start) const noexcept {
   std::size_t visited = 0;
-  return longest_prefix(text, from, visited);
+  return longest_prefix(text, start, visited);
 }
 
-std::optional<byte_trie::match> byte_trie::longest_prefix(std::string_view text, node from,
+std::optional<byte_trie::match> byte_trie::longest_prefix(std::string_view text, node start,
                                                           std::size_t& visited) const noexcept {
   std::optional<match> longest;
   for (std::size_t i = 0; i < text.size(); ++i) {
     ++visited;
-    auto next = child(from, static_cast<unsigned char>(text[i]));
+    auto next = child(start, static_cast<unsigned char>(text[i]));
     if (!next) break;
-    from = *next;
-    if (values_[from] != no_value) longest = match{i + 1, values_[from]};
+    start = *next;
+    if (values_[start] != no_value) longest = match{i + 1, values_[start]};
   }
   return longest;
 }
@@ -60,15 +61,15 @@ std::size_t byte_trie::place_of(std::uint64_t key) const noexcept {
   return place;
 }
 
-byte_trie::node byte_trie::child_or_new(node from, unsigned char byte) {
+byte_trie::node byte_trie::child_or_new(node parent, unsigned char byte) {
   if (2 * values_.size() >= edges_.size()) grow();
-  auto key = key_of(from, byte);
+  auto key = key_of(parent, byte);
   auto& found = edges_[place_of(key)];
   if (found.key == no_key) {
     found = {key, static_cast<node>(values_.size())};
     values_.push_back(no_value);
   }
-  return found.to;
+  return found.child;
 }
 
 void byte_trie::grow() {

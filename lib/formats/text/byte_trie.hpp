@@ -25,24 +25,24 @@ class byte_trie {
   bool empty() const noexcept { return values_.size() == 1; }
   std::size_t size() const noexcept { return values_.size(); }
 
-  std::optional<node> child(node from, unsigned char byte) const noexcept;
-  std::optional<std::size_t> value(node at) const noexcept;
+  std::optional<node> child(node parent, unsigned char byte) const noexcept;
+  std::optional<std::size_t> value(node index) const noexcept;
 
   /// The node of a string that some inserted string begins with.
   std::optional<node> find(std::string_view string) const noexcept;
 
   /// The longest string that the text begins with, or continues with from a node. `visited` grows by the nodes on the
   /// way.
-  std::optional<match> longest_prefix(std::string_view text, node from, std::size_t& visited) const noexcept;
-  std::optional<match> longest_prefix(std::string_view text, node from = root) const noexcept;
+  std::optional<match> longest_prefix(std::string_view text, node start, std::size_t& visited) const noexcept;
+  std::optional<match> longest_prefix(std::string_view text, node start = root) const noexcept;
 
  private:
   struct edge {
     std::uint64_t key;
-    node to;
+    node child;
   };
   std::size_t place_of(std::uint64_t key) const noexcept;
-  node child_or_new(node from, unsigned char byte);
+  node child_or_new(node parent, unsigned char byte);
   void grow();
 
   std::vector<edge> edges_;  // by hash, the next free place being taken (Knuth volume 3, section 6.4)

@@ -20,33 +20,33 @@ std::string each_character(std::string_view text, Append&& append) {
 
 template <typename Removed>
 std::string without(std::string_view text, Removed&& removed) {
-  return each_character(text, [&](std::string& to, char32_t code_point, std::string_view spelled) {
-    if (!removed(code_point)) to += spelled;
+  return each_character(text, [&](std::string& output, char32_t code_point, std::string_view spelled) {
+    if (!removed(code_point)) output += spelled;
   });
 }
 
 bool is_line_space(char32_t c) { return c == '\t' || c == '\n' || c == '\r'; }
 
 std::string cleaned(std::string_view text) {
-  return each_character(text, [](std::string& to, char32_t c, std::string_view spelled) {
+  return each_character(text, [](std::string& output, char32_t c, std::string_view spelled) {
     if (is_line_space(c)) {
-      to += ' ';
+      output += ' ';
     } else if (c == 0 || c == replacement_character || is_control(c)) {
       return;
     } else if (is_white_space(c)) {
-      to += ' ';
+      output += ' ';
     } else {
-      to += spelled;
+      output += spelled;
     }
   });
 }
 
 std::string with_spaces_around_ideographs(std::string_view text) {
-  return each_character(text, [](std::string& to, char32_t c, std::string_view spelled) {
+  return each_character(text, [](std::string& output, char32_t c, std::string_view spelled) {
     if (is_ideograph(c)) {
-      to.append(" ").append(spelled).append(" ");
+      output.append(" ").append(spelled).append(" ");
     } else {
-      to += spelled;
+      output += spelled;
     }
   });
 }

@@ -13,7 +13,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the table is little-endian");
 
 constexpr std::size_t unit_bytes = sizeof(std::uint32_t);
-constexpr std::size_t longest_grapheme = 5;
+constexpr std::size_t max_grapheme_bytes = 5;
 
 // The layout of a unit is that of the library Darts-clone.
 constexpr std::uint32_t label_of(std::uint32_t unit) { return unit & (1u << 31 | 0xFF); }
@@ -38,7 +38,7 @@ std::vector<std::uint32_t> units_of(std::string_view table) {
 charsmap::charsmap(const charsmap_step& step)
     : units_(units_of(step.table)),
       contents_(step.table.substr(unit_bytes + units_.size() * unit_bytes)),
-      by_(step.by) {
+      mode_(step.mode) {
   if (!contents_.empty() && contents_.back() != '\0') {
     throw std::invalid_argument("the last replacement of a precompiled charsmap has no end");
   }
@@ -46,7 +46,7 @@ charsmap::charsmap(const charsmap_step& step)
 }
 
 std::string charsmap::operator()(std::string_view text, text_budget& budget) const {
-  return by_ == charsmap_step::matching::grapheme ? by_grapheme(text, budget) : by_longest_prefix(text, budget);
+  return mode_ == charsmap_step::matching::grapheme ? by_grapheme(text, budget) : by_longest_prefix(text, budget);
 }
 
 std::string charsmap::by_longest_prefix(std::string_view text, text_budget& budget) const {
@@ -73,22 +73,22 @@ std::string charsmap::by_grapheme(std::string_view text, text_budget& budget) co
   return result;
 }
 
-void charsmap::append_grapheme(std::string& to, std::string_view grapheme, text_budget& budget) const {
-  if (grapheme.size() <= longest_grapheme) {
+void charsmap::append_grapheme(std::string& output, std::string_view grapheme, text_budget& budget) const {
+  if (grapheme.size() <= max_grapheme_bytes) {
     if (auto found = shortest_prefix(grapheme, budget)) {
-      to += contents_.data() + found->content;
-      budget.require(to.size());
+      output += contents_.data() + found->content;
+      budget.require(output.size());
       return;
     }
   }
   while (!grapheme.empty()) {
     auto character = grapheme.substr(0, first_character(grapheme).length);
     if (auto found = shortest_prefix(character, budget)) {
-      to += contents_.data() + found->content;
+      output += contents_.data() + found->content;
     } else {
-      to += character;
+      output += character;
     }
-    budget.require(to.size());
+    budget.require(output.size());
     grapheme.remove_prefix(character.size());
   }
 }
@@ -114,16 +114,16 @@ std::optional<charsmap::match> charsmap::shortest_prefix(std::string_view text, 
 
 template <typename Found>
 void charsmap::each_prefix(std::string_view text, text_budget& budget, Found&& found) const {
-  std::size_t at = offset_of(units_[0]);
+  std::size_t index = offset_of(units_[0]);
   for (std::size_t i = 0; i < text.size() && text[i] != '\0'; ++i) {
     budget.spend(1);
     const auto byte = static_cast<unsigned char>(text[i]);
-    at ^= byte;
-    if (at >= units_.size() || label_of(units_[at]) != byte) return;
-    const auto unit = units_[at];
-    at ^= offset_of(unit);
-    if (!has_leaf(unit) || at >= units_.size()) continue;
-    if (const auto content = value_of(units_[at]); is_content(content)) {
+    index ^= byte;
+    if (index >= units_.size() || label_of(units_[index]) != byte) return;
+    const auto unit = units_[index];
+    index ^= offset_of(unit);
+    if (!has_leaf(unit) || index >= units_.size()) continue;
+    if (const auto content = value_of(units_[index]); is_content(content)) {
       if (!found(match{i + 1, content})) return;
     }
   }

@@ -28,7 +28,7 @@ class charsmap {
 
   std::string by_longest_prefix(std::string_view text, text_budget& budget) const;
   std::string by_grapheme(std::string_view text, text_budget& budget) const;
-  void append_grapheme(std::string& to, std::string_view grapheme, text_budget& budget) const;
+  void append_grapheme(std::string& output, std::string_view grapheme, text_budget& budget) const;
   std::optional<match> longest_prefix(std::string_view text, text_budget& budget) const;
   std::optional<match> shortest_prefix(std::string_view text, text_budget& budget) const;
   template <typename Found>
@@ -37,7 +37,7 @@ class charsmap {
 
   std::vector<std::uint32_t> units_;
   std::string contents_;  // each ends with a zero
-  charsmap_step::matching by_;
+  charsmap_step::matching mode_;
 };
 
 }  // namespace cogen::text

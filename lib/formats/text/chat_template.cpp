@@ -15,16 +15,16 @@ namespace {
 using jinja::renderer;
 using jinja::value;
 
-constexpr std::size_t longest_message = 2000;
+constexpr std::size_t max_message_bytes = 2000;
 
 /// A message that is cut where it is too long to be read.
-std::string readable(const std::string& what) {
-  if (what.size() <= longest_message) return what;
-  return what.substr(0, complete_length(std::string_view(what).substr(0, longest_message))) + " ...";
+std::string readable(const std::string& message) {
+  if (message.size() <= max_message_bytes) return message;
+  return message.substr(0, complete_length(std::string_view(message).substr(0, max_message_bytes))) + " ...";
 }
 
-std::string located(const std::string& what, std::size_t line) {
-  return "chat template" + (line == 0 ? "" : ", line " + std::to_string(line)) + ": " + readable(what);
+std::string located(const std::string& message, std::size_t line) {
+  return "chat template" + (line == 0 ? "" : ", line " + std::to_string(line)) + ": " + readable(message);
 }
 
 jinja::statement_list parsed(std::string_view source) {
@@ -45,8 +45,8 @@ value message_value(renderer& run, const chat_message& message) {
   jinja::dictionary members;
   insert(run, members, jinja::trusted_text("role"), run.make_text(repaired_utf8(message.role), is_word(message.role)));
   insert(run, members, jinja::trusted_text("content"), run.make_text(repaired_utf8(message.content), false));
-  for (const auto& [key, what] : message.extra) {
-    insert(run, members, run.make_text(repaired_utf8(key), false), jinja::from_json(run, what));
+  for (const auto& [key, value] : message.extra) {
+    insert(run, members, run.make_text(repaired_utf8(key), false), jinja::from_json(run, value));
   }
   return run.checked(std::move(members));
 }
@@ -65,7 +65,7 @@ void set_variables(renderer& run, std::span<const chat_message> messages, const 
   variables.set("add_generation_prompt", options.add_generation_prompt && !options.continue_final_message);
   variables.set("bos_token", run.make_text(repaired_utf8(options.bos), true));
   variables.set("eos_token", run.make_text(repaired_utf8(options.eos), true));
-  for (const auto& [name, what] : options.extra) variables.set(std::string_view(name), jinja::from_json(run, what));
+  for (const auto& [name, value] : options.extra) variables.set(std::string_view(name), jinja::from_json(run, value));
 }
 
 }  // namespace
@@ -92,8 +92,8 @@ struct chat_template::program {
   }
 };
 
-template_error::template_error(const std::string& what, std::size_t line)
-    : std::runtime_error(located(what, line)), line_(line) {}
+template_error::template_error(const std::string& message, std::size_t line)
+    : std::runtime_error(located(message, line)), line_(line) {}
 
 chat_template::chat_template(std::string_view source, template_limits limits)
     : program_(std::make_unique<const program>(program{parsed(source)})), limits_(limits) {}

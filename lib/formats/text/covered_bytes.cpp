@@ -11,7 +11,7 @@
 namespace cogen::text {
 namespace {
 
-constexpr std::size_t longest_character = 4;
+constexpr std::size_t max_character_bytes = 4;
 
 bool drops_text(const pre_tokenizer_step& step) {
   if (const auto* split = std::get_if<split_step>(&step)) return split->behavior == split_behavior::removed;
@@ -64,7 +64,7 @@ std::optional<std::size_t> covered_bytes(const tokenizer_spec& spec) {
       std::ranges::any_of(spec.added, drops_spaces))
     return std::nullopt;
   const bool are_mapped = maps_bytes(spec);
-  std::size_t longest = longest_character;
+  std::size_t longest = max_character_bytes;
   for (const auto& spelling : spec.vocabulary) longest = std::max(longest, bytes_of(spelling, are_mapped));
   for (const auto& added : spec.added) longest = std::max(longest, added.content.size());
   return longest;

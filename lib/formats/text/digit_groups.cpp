@@ -6,7 +6,7 @@
 namespace cogen::text {
 namespace {
 
-using of = digit_groups_step::of;
+using number_kind = digit_groups_step::number_kind;
 
 constexpr std::size_t group_size = 3;
 
@@ -20,30 +20,30 @@ bool ends_word(std::string_view after) { return after.empty() || !is_pattern_wor
 
 class number_reader {
  public:
-  number_reader(std::string_view text, digit_groups_step how) : text_(text), how_(how) {}
+  number_reader(std::string_view text, digit_groups_step step) : text_(text), step_(step) {}
 
   /// The next number; its digits are empty after the last one.
   number next() {
     number found{{}, 0};
-    while (at_ < text_.size() && !is_digit_here()) at_ += length_here();
-    while (at_ < text_.size() && is_digit_here()) {
-      found.digits.push_back(at_);
-      at_ += length_here();
+    while (position_ < text_.size() && !is_digit_here()) position_ += length_here();
+    while (position_ < text_.size() && is_digit_here()) {
+      found.digits.push_back(position_);
+      position_ += length_here();
     }
-    found.end = at_;
+    found.end = position_;
     return found;
   }
 
  private:
   bool is_digit_here() const {
-    const auto character = first_character(text_.substr(at_)).code_point;
-    return how_.numbers == of::any_digits ? is_numeric(character) : is_decimal(character);
+    const auto character = first_character(text_.substr(position_)).code_point;
+    return step_.numbers == number_kind::any_digits ? is_numeric(character) : is_decimal(character);
   }
-  std::size_t length_here() const { return first_character(text_.substr(at_)).length; }
+  std::size_t length_here() const { return first_character(text_.substr(position_)).length; }
 
   std::string_view text_;
-  digit_groups_step how_;
-  std::size_t at_ = 0;
+  digit_groups_step step_;
+  std::size_t position_ = 0;
 };
 
 void append_groups(const number& found, std::vector<range>& groups) {
@@ -66,20 +66,20 @@ std::vector<range> from_group_to_group(const std::vector<range>& groups, std::st
 
 bool is_full(range group, std::string_view text) {
   std::size_t digits = 0;
-  for (auto rest = group.of(text); !rest.empty(); ++digits) rest.remove_prefix(first_character(rest).length);
+  for (auto rest = group.slice(text); !rest.empty(); ++digits) rest.remove_prefix(first_character(rest).length);
   return digits == group_size;
 }
 
 }  // namespace
 
-std::vector<range> digit_groups(std::string_view text, digit_groups_step how) {
+std::vector<range> digit_groups(std::string_view text, digit_groups_step step) {
   std::vector<range> groups;
-  number_reader numbers(text, how);
+  number_reader numbers(text, step);
   for (auto found = numbers.next(); !found.digits.empty(); found = numbers.next()) {
-    if (how.numbers == of::whole_words && !ends_word(text.substr(found.end))) continue;
+    if (step.numbers == number_kind::whole_words && !ends_word(text.substr(found.end))) continue;
     append_groups(found, groups);
   }
-  if (how.numbers != of::decimals) return groups;
+  if (step.numbers != number_kind::decimals) return groups;
   std::erase_if(groups, [&](range group) { return !is_full(group, text); });
   return from_group_to_group(groups, text);
 }

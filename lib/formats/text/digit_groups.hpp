@@ -10,6 +10,6 @@ namespace cogen::text {
 
 /// The groups of three digits of a text's numbers, counted from the end of each. Linear in the text's length, as a
 /// pattern that looks ahead to the end of a number is not. The text must be valid UTF-8.
-std::vector<range> digit_groups(std::string_view text, digit_groups_step how);
+std::vector<range> digit_groups(std::string_view text, digit_groups_step step);
 
 }  // namespace cogen::text

@@ -30,14 +30,14 @@ void compose_and_split(tokenizer_spec& spec) {
 }
 
 /// Groups digits before it splits at the patterns.
-template <digit_groups_step::of Numbers, const std::string_view&... Patterns>
+template <digit_groups_step::number_kind Numbers, const std::string_view&... Patterns>
 void group_and_split(tokenizer_spec& spec) {
   spec.pre_tokenizer = {digit_groups_step{Numbers}};
   split<Patterns...>(spec);
 }
 
 void as_superbpe(tokenizer_spec& spec) {
-  spec.pre_tokenizer = {split_step{R"(\p{N}+)"}, digit_groups_step{digit_groups_step::of::decimals}};
+  spec.pre_tokenizer = {split_step{R"(\p{N}+)"}, digit_groups_step{digit_groups_step::number_kind::decimals}};
   spec.pre_tokenizer.emplace_back(byte_level_step{false, false});
 }
 
@@ -68,8 +68,8 @@ constexpr auto as_deepseek_coder = split<line_end, letters, punctuation, chinese
 constexpr auto as_deepseek_llm =
     split<line_end, deepseek_llm_letters, deepseek_llm_punctuation, last_spaces, chinese_or_korean, digits>;
 constexpr auto as_chameleon = split<sentinels, images, indentation, digit, one_symbol, gpt2_pattern>;
-constexpr auto as_tiny_aya = group_and_split<digit_groups_step::of::whole_words, gpt4o_pattern>;
-constexpr auto as_afmoe = group_and_split<digit_groups_step::of::any_digits, asian_runs, deepseek_v3_pattern>;
+constexpr auto as_tiny_aya = group_and_split<digit_groups_step::number_kind::whole_words, gpt4o_pattern>;
+constexpr auto as_afmoe = group_and_split<digit_groups_step::number_kind::any_digits, asian_runs, deepseek_v3_pattern>;
 
 // "default", and no name at all, are of files older than the names.
 constexpr auto known = std::to_array<gguf_pre_tokenizer>({
@@ -169,7 +169,7 @@ constexpr auto known = std::to_array<gguf_pre_tokenizer>({
 }  // namespace
 
 const gguf_pre_tokenizer& pre_tokenizer_named(std::string_view name) {
-  const auto* found = std::find_if(known.begin(), known.end(), [&](const auto& each) { return each.name == name; });
+  const auto* found = std::find_if(known.begin(), known.end(), [&](const auto& entry) { return entry.name == name; });
   if (found != known.end()) return *found;
   std::string names;
   for (const auto& each : known) {

@@ -121,8 +121,9 @@ void begin_with_space(tokenizer_spec& spec) {
 }
 
 bool goes_beyond_a_word(std::string_view spelling) {
-  for (auto at = spelling.find(lower_block); at != std::string_view::npos; at = spelling.find(lower_block, at + 1)) {
-    if (at > 0 && !spelling.substr(0, at).ends_with(lower_block)) return true;
+  for (auto position = spelling.find(lower_block); position != std::string_view::npos;
+       position = spelling.find(lower_block, position + 1)) {
+    if (position > 0 && !spelling.substr(0, position).ends_with(lower_block)) return true;
   }
   return false;
 }

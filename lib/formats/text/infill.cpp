@@ -9,25 +9,25 @@ namespace {
 
 constexpr std::string_view between_files = "\n\n--- snippet ---\n\n";
 
-void append(std::vector<token>& to, const std::vector<token>& tokens) {
-  to.insert(to.end(), tokens.begin(), tokens.end());
+void append(std::vector<token>& target, const std::vector<token>& tokens) {
+  target.insert(target.end(), tokens.begin(), tokens.end());
 }
 
 /// The files, each behind its name or, where the model has no token for that, behind a line that divides.
-std::vector<token> encode_files(const tokenizer& tokens, const infill_text& what) {
+std::vector<token> encode_files(const tokenizer& tokens, const infill_text& text) {
   const auto control = infill_tokens_of(tokens);
-  std::vector<token> all;
+  std::vector<token> result;
   const auto append_named = [&](token kind, const std::string& name) {
-    all.push_back(kind);
-    append(all, tokens.encode(name + "\n"));
+    result.push_back(kind);
+    append(result, tokens.encode(name + "\n"));
   };
-  if (control.repository && !what.repository.empty()) append_named(*control.repository, what.repository);
-  for (const auto& file : what.files) {
-    control.file ? append_named(*control.file, file.name) : append(all, tokens.encode(between_files));
-    append(all, tokens.encode(file.text));
+  if (control.repository && !text.repository.empty()) append_named(*control.repository, text.repository);
+  for (const auto& file : text.files) {
+    control.file ? append_named(*control.file, file.name) : append(result, tokens.encode(between_files));
+    append(result, tokens.encode(file.text));
   }
-  if (control.file && !what.name.empty()) append_named(*control.file, what.name);
-  return all;
+  if (control.file && !text.name.empty()) append_named(*control.file, text.name);
+  return result;
 }
 
 /// Leaves out what is farthest from the gap.
@@ -53,33 +53,33 @@ std::vector<token> first_tokens(const tokenizer& tokens) {
   return around;
 }
 
-void append_gap(std::vector<token>& all, const infill_tokens& control, const std::vector<token>& prefix,
+void append_gap(std::vector<token>& target, const infill_tokens& control, const std::vector<token>& prefix,
                 const std::vector<token>& suffix) {
-  all.push_back(*control.prefix);
-  append(all, prefix);
-  all.push_back(*control.suffix);
-  append(all, suffix);
-  all.push_back(*control.middle);
+  target.push_back(*control.prefix);
+  append(target, prefix);
+  target.push_back(*control.suffix);
+  append(target, suffix);
+  target.push_back(*control.middle);
 }
 
-std::size_t less(std::size_t of, std::size_t by) { return of - std::min(of, by); }
+std::size_t less(std::size_t total, std::size_t used) { return total - std::min(total, used); }
 
 }  // namespace
 
-std::vector<token> encode_infill(const tokenizer& tokens, const infill_text& what, std::size_t most) {
+std::vector<token> encode_infill(const tokenizer& tokens, const infill_text& infill, std::size_t most) {
   const auto control = complete_tokens_of(tokens);
   const auto begin = first_tokens(tokens);
-  auto prefix = tokens.encode(what.prefix), suffix = tokens.encode(what.suffix);
-  append(prefix, tokens.encode(what.prompt));
+  auto prefix = tokens.encode(infill.prefix), suffix = tokens.encode(infill.suffix);
+  append(prefix, tokens.encode(infill.prompt));
   const auto room = less(most, std::size_t{3} + begin.size());
   cut(prefix, suffix, room);
-  auto files = encode_files(tokens, what);
+  auto files = encode_files(tokens, infill);
   const auto kept = std::min(files.size(), less(room, prefix.size() + suffix.size()));
 
-  auto all = begin;
-  all.insert(all.end(), files.end() - static_cast<std::ptrdiff_t>(kept), files.end());
-  append_gap(all, control, prefix, suffix);
-  return all;
+  auto result = begin;
+  result.insert(result.end(), files.end() - static_cast<std::ptrdiff_t>(kept), files.end());
+  append_gap(result, control, prefix, suffix);
+  return result;
 }
 
 std::vector<std::vector<token>> encode_infills(const tokenizer& tokens, std::span<const std::string> prefixes,
@@ -96,8 +96,8 @@ std::vector<std::vector<token>> encode_infills(const tokenizer& tokens, std::spa
 std::vector<token> infill_ends(const tokenizer& tokens) {
   const auto control = infill_tokens_of(tokens);
   std::vector<token> ends;
-  for (const auto& each : {control.padding, control.repository, control.file})
-    if (each) ends.push_back(*each);
+  for (const auto& marker : {control.padding, control.repository, control.file})
+    if (marker) ends.push_back(*marker);
   return ends;
 }
 

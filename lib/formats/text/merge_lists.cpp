@@ -35,7 +35,7 @@ class pair_finder {
       if (found == static_cast<token>(id)) find_pairs_of(*found);
     }
     merge_table table(pairs_.size());
-    for (const auto& [left, right, what] : pairs_) table.insert(left, right, what);
+    for (const auto& [left, right, rule] : pairs_) table.insert(left, right, rule);
     return {std::move(table), std::move(parts_)};
   }
 
@@ -43,18 +43,18 @@ class pair_finder {
   struct pair {
     token left;
     token right;
-    merge what;
+    merge rule;
   };
 
   void find_pairs_of(token whole) {
     const std::string_view spelling = spec_.vocabulary[static_cast<std::size_t>(whole)];
-    const merge what{rank_of(whole), whole};
-    for (std::size_t at = first_character(spelling).length; at < spelling.size();
-         at += first_character(spelling.substr(at)).length) {
-      const auto left = symbol(spelling.substr(0, at));
+    const merge rule{rank_of(whole), whole};
+    for (std::size_t position = first_character(spelling).length; position < spelling.size();
+         position += first_character(spelling.substr(position)).length) {
+      const auto left = symbol(spelling.substr(0, position));
       if (left == no_token) continue;
-      const auto right = symbol(spelling.substr(at));
-      if (right != no_token) pairs_.push_back({left, right, what});
+      const auto right = symbol(spelling.substr(position));
+      if (right != no_token) pairs_.push_back({left, right, rule});
     }
   }
 

@@ -28,14 +28,14 @@ std::size_t merge_table::place_of(std::uint64_t pair) const noexcept {
   return place;
 }
 
-void merge_table::insert(token left, token right, merge what) {
+void merge_table::insert(token left, token right, merge rule) {
   auto pair = pair_of(left, right);
-  entries_[place_of(pair)] = {pair, what};
+  entries_[place_of(pair)] = {pair, rule};
 }
 
 const merge* merge_table::find(token left, token right) const noexcept {
   const auto& found = entries_[place_of(pair_of(left, right))];
-  return found.pair == no_pair ? nullptr : &found.what;
+  return found.pair == no_pair ? nullptr : &found.rule;
 }
 
 }  // namespace cogen::text

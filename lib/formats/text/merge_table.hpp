@@ -21,7 +21,7 @@ class merge_table {
   explicit merge_table(std::size_t count);
 
   /// A pair given again takes the later rank and result.
-  void insert(token left, token right, merge what);
+  void insert(token left, token right, merge rule);
 
   /// nullptr if the two never merge.
   const merge* find(token left, token right) const noexcept;
@@ -29,7 +29,7 @@ class merge_table {
  private:
   struct entry {
     std::uint64_t pair;
-    merge what;
+    merge rule;
   };
   static std::uint64_t pair_of(token left, token right) noexcept;
   std::size_t place_of(std::uint64_t pair) const noexcept;

@@ -14,12 +14,12 @@ namespace cogen::text {
 inline std::vector<range> occurrences(std::string_view text, std::string_view part) {
   std::vector<range> found;
   if (part.empty()) return found;
-  for (std::size_t at = 0; at < text.size();) {
-    const auto* place = memmem(text.data() + at, text.size() - at, part.data(), part.size());
+  for (std::size_t position = 0; position < text.size();) {
+    const auto* place = memmem(text.data() + position, text.size() - position, part.data(), part.size());
     if (!place) break;
-    at = static_cast<std::size_t>(static_cast<const char*>(place) - text.data());
-    found.push_back({at, at + part.size()});
-    at += part.size();
+    position = static_cast<std::size_t>(static_cast<const char*>(place) - text.data());
+    found.push_back({position, position + part.size()});
+    position += part.size();
   }
   return found;
 }

@@ -28,8 +28,8 @@ template <typename T>
 using owned = std::unique_ptr<T, release>;
 
 template <typename T>
-T* or_out_of_memory(T* made) {
-  return made ? made : throw std::bad_alloc();
+T* or_out_of_memory(T* pointer) {
+  return pointer ? pointer : throw std::bad_alloc();
 }
 
 std::string error_text(int code) {
@@ -98,61 +98,61 @@ class walk {
   }
 
   std::optional<range> next() {
-    while (at_ <= text_.size()) {
-      auto found = search(at_);
+    while (position_ <= text_.size()) {
+      auto found = search(position_);
       if (!found) return std::nullopt;
       if (!found->empty() || found->end != last_end_) {
-        at_ = found->end;
+        position_ = found->end;
         last_end_ = found->end;
         return found;
       }
-      at_ += at_ < text_.size() ? first_character(text_.substr(at_)).length : 1;
+      position_ += position_ < text_.size() ? first_character(text_.substr(position_)).length : 1;
     }
     return std::nullopt;
   }
 
  private:
-  std::optional<range> search(std::size_t from) {
+  std::optional<range> search(std::size_t start) {
     for (effort now;;) {
-      const auto end = now.view < text_.size() - from ? character_before(text_, from + now.view) : text_.size();
-      const auto last = std::min(from + now.places(), end < text_.size() ? end : end + 1) - 1;
-      const int rc = attempt(from, last, end, now.limit);
+      const auto end = now.view < text_.size() - start ? character_before(text_, start + now.view) : text_.size();
+      const auto last = std::min(start + now.places(), end < text_.size() ? end : end + 1) - 1;
+      const int rc = attempt(start, last, end, now.limit);
       if (rc >= 0) {
-        spend(now, std::max(from, matched().begin) - from);
+        spend(now, std::max(start, matched().begin) - start);
         return matched();
       }
       if (rc == PCRE2_ERROR_NOMATCH) {
-        spend(now, last - from);
+        spend(now, last - start);
         if (last == text_.size()) return std::nullopt;
-        from = last + 1;
-        while (from < text_.size() && !begins_character(text_[from])) ++from;
+        start = last + 1;
+        while (start < text_.size() && !begins_character(text_[start])) ++start;
         now = {};
       } else if (rc == PCRE2_ERROR_PARTIAL) {
-        const auto begin = std::max<std::size_t>(from, pcre2_get_ovector_pointer(data_.get())[0]);
-        spend(now, begin - from);
-        now = begin > from ? effort{} : effort{4 * now.view, now.limit};
-        from = begin;
+        const auto begin = std::max<std::size_t>(start, pcre2_get_ovector_pointer(data_.get())[0]);
+        spend(now, begin - start);
+        now = begin > start ? effort{} : effort{4 * now.view, now.limit};
+        start = begin;
       } else if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
         options_ |= PCRE2_NO_JIT;  // the interpreter keeps its stack on the heap
       } else if (rc == PCRE2_ERROR_MATCHLIMIT && now.limit < last_match_limit) {
         spend(now, 0);
         now.limit = std::min(now.limit * 8, last_match_limit);
       } else {
-        fail(rc, from);
+        fail(rc, start);
       }
     }
   }
 
   /// A match begins from the first to the last place, and sees the text to its end only if that is the text's own.
-  int attempt(std::size_t from, std::size_t last, std::size_t end, std::uint32_t limit) {
+  int attempt(std::size_t start, std::size_t last, std::size_t end, std::uint32_t limit) {
     pcre2_set_match_limit(context_.get(), limit);
     pcre2_set_offset_limit(context_.get(), last);
     const auto options = options_ | (end < text_.size() ? PCRE2_PARTIAL_HARD : 0U);
-    return pcre2_match(code_, units(text_), end, from, options, data_.get(), context_.get());
+    return pcre2_match(code_, units(text_), end, start, options, data_.get(), context_.get());
   }
 
-  void spend(effort made, std::size_t places) {
-    budget_.spend(made.is_least() ? places : (places + 1) * std::uint64_t{made.cost_of_place()});
+  void spend(effort spent, std::size_t places) {
+    budget_.spend(spent.is_least() ? places : (places + 1) * std::uint64_t{spent.cost_of_place()});
   }
 
   range matched() const {
@@ -161,8 +161,8 @@ class walk {
     return {begin, bounds[1]};
   }
 
-  [[noreturn]] void fail(int rc, std::size_t from) const {
-    throw std::runtime_error("pattern \"" + shortened(source_) + "\" gave up at byte " + std::to_string(from) +
+  [[noreturn]] void fail(int rc, std::size_t start) const {
+    throw std::runtime_error("pattern \"" + shortened(source_) + "\" gave up at byte " + std::to_string(start) +
                              " of a text of " + std::to_string(text_.size()) + ": " + std::string(reason_of(rc)));
   }
 
@@ -173,7 +173,7 @@ class walk {
   owned<pcre2_match_data> data_;
   owned<pcre2_match_context> context_;
   std::uint32_t options_ = PCRE2_NO_UTF_CHECK;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
   std::optional<std::size_t> last_end_;  // of the match before
 };
 

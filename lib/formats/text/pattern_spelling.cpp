@@ -29,15 +29,15 @@ class rewriter {
   explicit rewriter(std::string_view source) : source_(source) {}
 
   std::string run() {
-    while (at_ < source_.size()) step();
+    while (position_ < source_.size()) step();
     return std::move(out_);
   }
 
  private:
   void step() {
-    char c = source_[at_];
-    if (c == '\\' && at_ + 1 < source_.size()) return escape();
-    if (class_depth_ > 0 && source_.substr(at_, 2) == "&&") refuse("intersections of character classes");
+    char c = source_[position_];
+    if (c == '\\' && position_ + 1 < source_.size()) return escape();
+    if (class_depth_ > 0 && source_.substr(position_, 2) == "&&") refuse("intersections of character classes");
     if (c == '[') return open_class();
     if (c == ']' && class_depth_ > 0) --class_depth_;
     copy(1);
@@ -45,22 +45,22 @@ class rewriter {
 
   void open_class() {
     if (class_depth_ > 0) {
-      if (source_.substr(at_, 2) == "[:") return copy_posix_class();
+      if (source_.substr(position_, 2) == "[:") return copy_posix_class();
       refuse("nested character classes");
     }
     ++class_depth_;
     copy(1);
-    if (at_ < source_.size() && source_[at_] == '^') copy(1);
-    if (at_ < source_.size() && source_[at_] == ']') copy(1);
+    if (position_ < source_.size() && source_[position_] == '^') copy(1);
+    if (position_ < source_.size() && source_[position_] == ']') copy(1);
   }
 
   void copy_posix_class() {
-    auto end = source_.find(":]", at_);
-    copy(end == std::string_view::npos ? 1 : end + 2 - at_);
+    auto end = source_.find(":]", position_);
+    copy(end == std::string_view::npos ? 1 : end + 2 - position_);
   }
 
   void escape() {
-    switch (source_[at_ + 1]) {
+    switch (source_[position_ + 1]) {
       case 's':
         return put_set(white_space, false);
       case 'S':
@@ -89,8 +89,8 @@ class rewriter {
 
   void put_code_point() {
     constexpr std::size_t digits = 4;
-    ((out_ += "\\x{") += source_.substr(at_ + 2, digits)) += '}';
-    at_ = std::min(at_ + 2 + digits, source_.size());
+    ((out_ += "\\x{") += source_.substr(position_ + 2, digits)) += '}';
+    position_ = std::min(position_ + 2 + digits, source_.size());
   }
 
   // PCRE2's own boundary has other word characters. In a class it is a backspace.
@@ -98,19 +98,19 @@ class rewriter {
     if (class_depth_ > 0) return copy(2);
     text_budget budget(form.size());
     out_ += replaced(form, "{0}", word_characters, budget);
-    at_ += 2;
+    position_ += 2;
   }
 
   // A script is one of PCRE2's `sc:`; without that it would mean the characters that are used with the script.
   void put_property() {
-    const auto begin = at_ + 3;
-    const auto end = source_.find('}', at_);
-    if (end == std::string_view::npos || begin > end || source_[at_ + 2] != '{') return copy(2);
+    const auto begin = position_ + 3;
+    const auto end = source_.find('}', position_);
+    if (end == std::string_view::npos || begin > end || source_[position_ + 2] != '{') return copy(2);
     const auto negation = source_.substr(begin, source_[begin] == '^' ? 1 : 0);
     const auto name = source_.substr(begin + negation.size(), end - begin - negation.size());
     if (!is_script(name)) return copy(2);
-    out_.append(source_.substr(at_, 3)).append(negation).append("sc:").append(name) += '}';
-    at_ = end + 1;
+    out_.append(source_.substr(position_, 3)).append(negation).append("sc:").append(name) += '}';
+    position_ = end + 1;
   }
 
   void put_set(std::string_view set, bool negated) {
@@ -120,21 +120,21 @@ class rewriter {
     } else {
       (out_ += negated ? "[^" : "[").append(set) += ']';
     }
-    at_ += 2;
+    position_ += 2;
   }
 
   void copy(std::size_t count) {
-    out_ += source_.substr(at_, count);
-    at_ += count;
+    out_ += source_.substr(position_, count);
+    position_ += count;
   }
 
-  [[noreturn]] void refuse(const char* what) const {
-    throw std::invalid_argument("pattern \"" + std::string(source_) + "\" uses " + what + " at offset " +
-                                std::to_string(at_) + ", which cogen does not know");
+  [[noreturn]] void refuse(const char* syntax) const {
+    throw std::invalid_argument("pattern \"" + std::string(source_) + "\" uses " + syntax + " at offset " +
+                                std::to_string(position_) + ", which cogen does not know");
   }
 
   std::string_view source_;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
   int class_depth_ = 0;
   std::string out_;
 };

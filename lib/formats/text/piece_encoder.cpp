@@ -24,10 +24,10 @@ std::variant<byte_pair_encoder, unigram_encoder, word_piece_encoder> model_of(co
 piece_encoder::piece_encoder(const vocabulary& words, const tokenizer_spec& spec) : model_(model_of(words, spec)) {}
 
 void piece_encoder::encode(std::string_view piece, encoding_workspace& workspace, text_budget& budget,
-                           std::vector<token>& to) const {
-  std::visit(overloaded{[&](const byte_pair_encoder& model) { model.encode(piece, workspace.chain, to); },
-                        [&](const unigram_encoder& model) { model.encode(piece, workspace.paths, budget, to); },
-                        [&](const word_piece_encoder& model) { model.encode(piece, budget, to); }},
+                           std::vector<token>& tokens) const {
+  std::visit(overloaded{[&](const byte_pair_encoder& model) { model.encode(piece, workspace.chain, tokens); },
+                        [&](const unigram_encoder& model) { model.encode(piece, workspace.paths, budget, tokens); },
+                        [&](const word_piece_encoder& model) { model.encode(piece, budget, tokens); }},
              model_);
 }
 

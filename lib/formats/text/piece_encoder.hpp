@@ -28,7 +28,8 @@ class piece_encoder {
 
   /// Appends the tokens of a piece, which is valid UTF-8 in the vocabulary's spelling.
   /// Throws what text_budget throws.
-  void encode(std::string_view piece, encoding_workspace& workspace, text_budget& budget, std::vector<token>& to) const;
+  void encode(std::string_view piece, encoding_workspace& workspace, text_budget& budget,
+              std::vector<token>& tokens) const;
 
  private:
   std::variant<byte_pair_encoder, unigram_encoder, word_piece_encoder> model_;

@@ -32,13 +32,13 @@ class pre_tokenizer {
 
  private:
   struct pattern_split {
-    pattern at;
+    pattern delimiter;
     split_behavior behavior;
     bool invert;
   };
   struct byte_mapping {
     bool add_prefix_space;
-    std::vector<pattern_split> before;  // none or one
+    std::vector<pattern_split> splits;  // none or one
   };
   using step = std::variant<pattern_split, digits_step, digit_groups_step, byte_mapping, metaspace_step>;
 

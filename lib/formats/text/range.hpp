@@ -11,7 +11,7 @@ struct range {
   std::size_t end;
 
   bool empty() const noexcept { return begin == end; }
-  std::string_view of(std::string_view text) const noexcept { return text.substr(begin, end - begin); }
+  std::string_view slice(std::string_view text) const noexcept { return text.substr(begin, end - begin); }
 
   friend bool operator==(const range&, const range&) = default;
 };

@@ -19,8 +19,8 @@ std::string with_content(std::string_view text, const std::vector<range>& places
 
 }  // namespace
 
-std::string replaced(std::string_view text, std::string_view from, std::string_view to, text_budget& budget) {
-  return with_content(text, occurrences(text, from), to, budget);
+std::string replaced(std::string_view text, std::string_view old, std::string_view replacement, text_budget& budget) {
+  return with_content(text, occurrences(text, old), replacement, budget);
 }
 
 replacement::replacement(const replace_step& step) : step_(step) {

@@ -10,8 +10,8 @@
 
 namespace cogen::text {
 
-/// The text with `to` in place of each `from`, from left to right. Throws what text_budget throws.
-std::string replaced(std::string_view text, std::string_view from, std::string_view to, text_budget& budget);
+/// The text with `replacement` in place of each `old`, from left to right. Throws what text_budget throws.
+std::string replaced(std::string_view text, std::string_view old, std::string_view replacement, text_budget& budget);
 
 /// A replace_step that is ready for use. Immutable.
 class replacement {

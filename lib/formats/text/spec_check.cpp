@@ -7,9 +7,9 @@
 namespace cogen::text {
 namespace {
 
-void require_id(token id, std::size_t size, const std::string& what) {
+void require_id(token id, std::size_t size, const std::string& name) {
   if (id >= 0 && static_cast<std::size_t>(id) < size) return;
-  throw std::invalid_argument(what + " has the id " + std::to_string(id) + ", outside the vocabulary of " +
+  throw std::invalid_argument(name + " has the id " + std::to_string(id) + ", outside the vocabulary of " +
                               std::to_string(size));
 }
 
@@ -32,31 +32,31 @@ std::string token_named(std::size_t id) { return "token " + std::to_string(id); 
 
 /// Every part of a token may be looked up, from every place of a text.
 void require_spelling(std::string_view spelling, std::size_t id) {
-  if (spelling.size() <= longest_token) return;
+  if (spelling.size() <= max_token_bytes) return;
   throw std::invalid_argument(token_named(id) + " has " + std::to_string(spelling.size()) +
-                              " bytes, but the limit is " + std::to_string(longest_token));
+                              " bytes, but the limit is " + std::to_string(max_token_bytes));
 }
 
 void require_spellings(const tokenizer_spec& spec) {
   for (std::size_t id = 0; id < spec.vocabulary.size(); ++id) require_spelling(spec.vocabulary[id], id);
   for (const auto& added : spec.added) require_spelling(added.content, static_cast<std::size_t>(added.id));
-  require_count(most_spelled_bytes, spelled_bytes(spec), "bytes of tokens");
+  require_count(max_spelled_bytes, spelled_bytes(spec), "bytes of tokens");
 }
 
 void require_steps(const tokenizer_spec& spec) {
-  require_count(most_steps, spec.normalizer.size(), "normalizers");
-  require_count(most_steps, spec.pre_tokenizer.size(), "pre-tokenizers");
-  require_count(most_steps, spec.decoder.size(), "decoders");
-  require_count(most_surrounding_tokens, spec.prefix.size(), before_a_text);
-  require_count(most_surrounding_tokens, spec.suffix.size(), behind_a_text);
-  require_count(most_surrounding_tokens, spec.between_pair.size(), between_texts);
+  require_count(max_steps, spec.normalizer.size(), "normalizers");
+  require_count(max_steps, spec.pre_tokenizer.size(), "pre-tokenizers");
+  require_count(max_steps, spec.decoder.size(), "decoders");
+  require_count(max_surrounding_tokens, spec.prefix.size(), before_a_text);
+  require_count(max_surrounding_tokens, spec.suffix.size(), behind_a_text);
+  require_count(max_surrounding_tokens, spec.between_pair.size(), between_texts);
 }
 
 }  // namespace
 
-void require_count(std::size_t limit, std::size_t count, const char* what) {
+void require_count(std::size_t limit, std::size_t count, const char* name) {
   if (count <= limit) return;
-  throw std::invalid_argument("the tokenizer has " + std::to_string(count) + " " + what + ", but the limit is " +
+  throw std::invalid_argument("the tokenizer has " + std::to_string(count) + " " + name + ", but the limit is " +
                               std::to_string(limit));
 }
 

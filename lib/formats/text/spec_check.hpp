@@ -11,21 +11,21 @@ namespace cogen::text {
 inline constexpr std::size_t max_vocabulary = std::size_t{1} << 24;
 
 /// The longest spelling of a token, in bytes. Twice that of any known model.
-inline constexpr std::size_t longest_token = 2048;
+inline constexpr std::size_t max_token_bytes = 2048;
 
 /// Of all tokens together: tables of them take up to a hundred bytes for each.
-inline constexpr std::size_t most_spelled_bytes = std::size_t{1} << 24;
+inline constexpr std::size_t max_spelled_bytes = std::size_t{1} << 24;
 
 /// Of normalizers, of pre-tokenizers and of decoders.
-inline constexpr std::size_t most_steps = 64;
+inline constexpr std::size_t max_steps = 64;
 
 /// Of tokens that stand before, behind and between texts.
-inline constexpr std::size_t most_surrounding_tokens = 256;
+inline constexpr std::size_t max_surrounding_tokens = 256;
 inline constexpr const char *before_a_text = "tokens before the text", *behind_a_text = "tokens after the text",
                             *between_texts = "tokens between two texts";
 
 /// Throws std::invalid_argument that names the limit if there are more of them.
-void require_count(std::size_t limit, std::size_t count, const char* what);
+void require_count(std::size_t limit, std::size_t count, const char* name);
 
 /// One above the highest id that some of so many tokens may have: ids may be left out, but what is kept for each id
 /// shall not come from nothing.

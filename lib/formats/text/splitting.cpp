@@ -31,7 +31,7 @@ std::vector<range> without_matches(const std::vector<part>& parts) {
   return pieces;
 }
 
-std::vector<range> all(const std::vector<part>& parts) {
+std::vector<range> ranges_of(const std::vector<part>& parts) {
   std::vector<range> pieces;
   pieces.reserve(parts.size());
   for (const auto& part : parts) pieces.push_back(part.where);
@@ -94,7 +94,7 @@ std::vector<range> pieces_of(const std::vector<part>& parts, split_behavior beha
     case split_behavior::isolated:
       break;
   }
-  return all(parts);
+  return ranges_of(parts);
 }
 
 }  // namespace

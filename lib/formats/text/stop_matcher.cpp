@@ -55,18 +55,18 @@ class stop_matcher::automaton {
     link_suffixes();
   }
 
-  state step(state from, unsigned char byte) const {
+  state step(state current, unsigned char byte) const {
     while (true) {
-      if (auto next = trie_.child(from, byte)) return *next;
-      if (from == byte_trie::root) return from;
-      from = nodes_[from].suffix;
+      if (auto next = trie_.child(current, byte)) return *next;
+      if (current == byte_trie::root) return current;
+      current = nodes_[current].suffix;
     }
   }
 
   /// The longest stop string that ends here.
-  const std::optional<match>& ending(state at) const { return nodes_[at].ending; }
+  const std::optional<match>& ending(state index) const { return nodes_[index].ending; }
 
-  std::size_t depth(state at) const { return nodes_[at].depth; }
+  std::size_t depth(state index) const { return nodes_[index].depth; }
 
  private:
   struct node {
@@ -78,13 +78,13 @@ class stop_matcher::automaton {
 
   void mark_depths(std::span<const std::string> stops) {
     for (const auto& stop : stops) {
-      state at = byte_trie::root;
+      state current = byte_trie::root;
       for (std::size_t i = 0; i < stop.size(); ++i) {
         auto byte = static_cast<unsigned char>(stop[i]);
-        auto next = *trie_.child(at, byte);
-        if (nodes_[next].depth == 0) nodes_[at].children.emplace_back(byte, next);
+        auto next = *trie_.child(current, byte);
+        if (nodes_[next].depth == 0) nodes_[current].children.emplace_back(byte, next);
         nodes_[next].depth = i + 1;
-        at = next;
+        current = next;
       }
     }
   }

@@ -15,29 +15,29 @@ std::uint64_t proposal(std::uint32_t rank, std::uint32_t place) { return std::ui
 
 }  // namespace
 
-void symbol_chain::merge_into(std::vector<token>& to, const merge_table& merges) {
+void symbol_chain::merge_into(std::vector<token>& tokens, const merge_table& merges) {
   if (symbols_.size() <= few) {
     merge_few(merges);
   } else {
     merge_many(merges);
   }
-  to.insert(to.end(), symbols_.begin(), symbols_.end());
+  tokens.insert(tokens.end(), symbols_.begin(), symbols_.end());
 }
 
 void symbol_chain::merge_few(const merge_table& merges) {
   while (true) {
     const merge* best = nullptr;
-    std::size_t at = 0;
+    std::size_t index = 0;
     for (std::size_t i = 0; i + 1 < symbols_.size(); ++i) {
       auto* found = merges.find(symbols_[i], symbols_[i + 1]);
       if (found && (!best || found->rank < best->rank)) {
         best = found;
-        at = i;
+        index = i;
       }
     }
     if (!best) return;
-    symbols_[at] = best->result;
-    symbols_.erase(symbols_.begin() + static_cast<std::ptrdiff_t>(at) + 1);
+    symbols_[index] = best->result;
+    symbols_.erase(symbols_.begin() + static_cast<std::ptrdiff_t>(index) + 1);
   }
 }
 

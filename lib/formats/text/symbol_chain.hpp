@@ -16,7 +16,7 @@ class symbol_chain {
   void append(token symbol) { symbols_.push_back(symbol); }
 
   /// Merges until no two neighbors can be, and appends what is left.
-  void merge_into(std::vector<token>& to, const merge_table& merges);
+  void merge_into(std::vector<token>& tokens, const merge_table& merges);
 
  private:
   using place = std::uint32_t;

@@ -25,19 +25,19 @@ std::string without_spaces_of_words(std::string text, text_budget& budget) {
                                                                                    {" 's", "'s"},
                                                                                    {" 've", "'ve"},
                                                                                    {" 're", "'re"}}};
-  for (auto [from, to] : shorter) text = replaced(text, from, to, budget);
+  for (auto [old, replacement] : shorter) text = replaced(text, old, replacement, budget);
   return text;
 }
 
-std::string decoded_word_piece(std::string_view spelling, const word_piece_decoding& how, bool is_first,
+std::string decoded_word_piece(std::string_view spelling, const word_piece_decoding& decoding, bool is_first,
                                text_budget& budget) {
   std::string text(spelling);
-  if (!is_first && !how.prefix.empty() && spelling.starts_with(how.prefix)) {
-    text.erase(0, how.prefix.size());
+  if (!is_first && !decoding.prefix.empty() && spelling.starts_with(decoding.prefix)) {
+    text.erase(0, decoding.prefix.size());
   } else if (!is_first) {
     text.insert(text.begin(), ' ');
   }
-  return how.cleanup ? without_spaces_of_words(std::move(text), budget) : text;
+  return decoding.cleanup ? without_spaces_of_words(std::move(text), budget) : text;
 }
 
 struct decoding {
@@ -53,11 +53,11 @@ struct decoding {
     auto byte = is_added ? std::nullopt : byte_literal(spelling);
     return byte ? std::string(1, *byte) : std::string(spelling);
   }
-  std::string operator()(const metaspace_decoding& how) const {
-    return replaced(spelling, how.replacement, is_first && how.drops_first ? "" : " ", budget);
+  std::string operator()(const metaspace_decoding& decoding) const {
+    return replaced(spelling, decoding.replacement, is_first && decoding.drops_first ? "" : " ", budget);
   }
-  std::string operator()(const word_piece_decoding& how) const {
-    return decoded_word_piece(spelling, how, is_first, budget);
+  std::string operator()(const word_piece_decoding& decoding) const {
+    return decoded_word_piece(spelling, decoding, is_first, budget);
   }
   std::string operator()(const replacement& replace) const {
     return is_utf8(spelling) ? replace(spelling, budget) : std::string(spelling);
@@ -76,9 +76,9 @@ token_decoder::token_decoder(const std::vector<decoder_step>& steps, bool strip_
 }
 
 bool token_decoder::depends_on_place() const noexcept {
-  return strip_first_space_ || std::any_of(steps_.begin(), steps_.end(), [](const step& each) {
-           auto* metaspace = std::get_if<metaspace_decoding>(&each);
-           return std::holds_alternative<word_piece_decoding>(each) || (metaspace && metaspace->drops_first);
+  return strip_first_space_ || std::any_of(steps_.begin(), steps_.end(), [](const step& decoding) {
+           auto* metaspace = std::get_if<metaspace_decoding>(&decoding);
+           return std::holds_alternative<word_piece_decoding>(decoding) || (metaspace && metaspace->drops_first);
          });
 }
 

@@ -23,15 +23,15 @@ namespace {
 
 constexpr std::size_t max_tokens = std::numeric_limits<token>::max();
 
-void require_at_most(std::size_t limit, std::size_t count, const char* what) {
+void require_at_most(std::size_t limit, std::size_t count, const char* unit) {
   if (count <= limit) return;
-  throw std::length_error("a text of " + std::to_string(count) + " " + what + " exceeds the limit of " +
+  throw std::length_error("a text of " + std::to_string(count) + " " + unit + " exceeds the limit of " +
                           std::to_string(limit));
 }
 
 std::vector<const added_token*> added_by_id(const tokenizer_spec& spec) {
   std::vector<const added_token*> added(id_count(spec));
-  for (const auto& each : spec.added) added[static_cast<std::size_t>(each.id)] = &each;
+  for (const auto& entry : spec.added) added[static_cast<std::size_t>(entry.id)] = &entry;
   return added;
 }
 
@@ -58,7 +58,7 @@ class spellings {
     json::string_list bytes;
     for (const auto* added : added_by_id(spec_)) {
       const auto id = static_cast<token>(bytes.size());
-      const auto spelling = of(id, added, budget);
+      const auto spelling = spelling_of(id, added, budget);
       bytes.push_back(spelling.empty() ? spelling : of_file(id, [&] {
         auto decoded = decode_.bytes_of(spelling, is_first, added != nullptr, budget);
         budget.take(decoded.size());
@@ -69,7 +69,7 @@ class spellings {
   }
 
  private:
-  std::string of(token id, const added_token* added, text_budget& budget) const {
+  std::string spelling_of(token id, const added_token* added, text_budget& budget) const {
     if (added != nullptr) return added->normalized ? normalized(*added, normalize_, budget) : added->content;
     const auto place = static_cast<std::size_t>(id);
     return place < spec_.vocabulary.size() ? spec_.vocabulary[place] : std::string();
@@ -181,7 +181,7 @@ class encoding {
       if (part.id) {
         tokens_.push_back(*part.id);
       } else {
-        encode_normalized(parts_.normalize(part.where.of(text_), budget_), part.where);
+        encode_normalized(parts_.normalize(part.where.slice(text_), budget_), part.where);
       }
     }
     if (add_special) append(parts_.spec.suffix);
@@ -198,7 +198,7 @@ class encoding {
       if (part.id) {
         tokens_.push_back(*part.id);
       } else {
-        encode_plain(std::string(part.where.of(text)), original.begin + part.where.begin == 0);
+        encode_plain(std::string(part.where.slice(text)), original.begin + part.where.begin == 0);
       }
     }
   }
@@ -208,7 +208,7 @@ class encoding {
     budget_.take(split.text.size());
     for (auto piece : split.pieces) {
       require_at_most(max_tokens, piece.end - piece.begin, "bytes after normalization");
-      parts_.encoder.encode(piece.of(split.text), workspace_, budget_, tokens_);
+      parts_.encoder.encode(piece.slice(split.text), workspace_, budget_, tokens_);
     }
   }
 
@@ -268,15 +268,15 @@ std::vector<token> tokenizer::encode(std::span<const text_segment> segments, enc
 }
 
 encoder_text tokenizer::encode(const text_pair& pair) const {
-  encoder_text made{.tokens = encode(pair.first)};
+  encoder_text result{.tokens = encode(pair.first)};
   const auto& spec = parts_->spec;
-  made.tokens.insert(made.tokens.begin(), spec.prefix.begin(), spec.prefix.end());
-  made.tokens.insert(made.tokens.end(), spec.between_pair.begin(), spec.between_pair.end());
-  made.second = static_cast<int>(made.tokens.size());
+  result.tokens.insert(result.tokens.begin(), spec.prefix.begin(), spec.prefix.end());
+  result.tokens.insert(result.tokens.end(), spec.between_pair.begin(), spec.between_pair.end());
+  result.second = static_cast<int>(result.tokens.size());
   const auto second = encode(pair.second);
-  made.tokens.insert(made.tokens.end(), second.begin(), second.end());
-  made.tokens.insert(made.tokens.end(), spec.suffix.begin(), spec.suffix.end());
-  return made;
+  result.tokens.insert(result.tokens.end(), second.begin(), second.end());
+  result.tokens.insert(result.tokens.end(), spec.suffix.begin(), spec.suffix.end());
+  return result;
 }
 
 std::string tokenizer::decode(std::span<const token> tokens, bool skip_special) const {

@@ -35,8 +35,8 @@ void read_tokenizer(const json::field& root, tokenizer_spec& spec) {
   auto model = root.at("model");
   if (auto added = root.find("added_tokens")) {
     for (std::size_t i = 0; i < added->array().size(); ++i) {
-      const auto each = added->element(i);
-      spec.added.push_back(added_token_of(each, token_id(each.at("id"))));
+      const auto entry = added->element(i);
+      spec.added.push_back(added_token_of(entry, token_id(entry.at("id"))));
     }
   }
   read_model(model, spec);

@@ -52,7 +52,7 @@ struct charsmap_step {
   };
 
   std::string table;
-  matching by = matching::longest_prefix;
+  matching mode = matching::longest_prefix;
 };
 
 /// Replaces each match of `pattern` by `content`.
@@ -94,7 +94,7 @@ struct digits_step {
 
 /// Splits numbers into groups of three digits, counted from the end.
 struct digit_groups_step {
-  enum class of {
+  enum class number_kind {
     any_digits,
     /// Decimal digits; what is between the groups belongs to the one before it.
     decimals,
@@ -102,7 +102,7 @@ struct digit_groups_step {
     whole_words,
   };
 
-  of numbers = of::any_digits;
+  number_kind numbers = number_kind::any_digits;
 };
 
 /// GPT-2's mapping of bytes to printable characters, by default after a split with GPT-2's pattern.

@@ -32,15 +32,15 @@ struct name_of {
   Value value;
 };
 
-/// The value with the field's name; `others` are names that are known elsewhere.
+/// The value with the field's name; `names` are those that are known elsewhere.
 template <typename Value>
-Value named(const json::field& field, std::initializer_list<name_of<Value>> known, std::string others = {}) {
+Value named(const json::field& field, std::initializer_list<name_of<Value>> known, std::string names = {}) {
   auto name = field.string();
   for (const auto& candidate : known) {
     if (candidate.name == name) return candidate.value;
-    others.append(others.empty() ? "" : ", ").append(candidate.name);
+    names.append(names.empty() ? "" : ", ").append(candidate.name);
   }
-  field.refuse("cogen knows " + others);
+  field.refuse("cogen knows " + names);
 }
 
 replace_step replace_of(const json::field& step) {
@@ -97,7 +97,7 @@ void append(const std::vector<Step>& more, std::vector<Step>& steps) {
 }
 
 void append_normalizer_steps(const json::field& step, std::vector<normalizer_step>& steps) {
-  require_count(most_steps, steps.size(), "normalizers");
+  require_count(max_steps, steps.size(), "normalizers");
   auto type = step.at("type").string();
   if (type == "Sequence") {
     auto inner = step.at("normalizers");
@@ -126,7 +126,7 @@ void append_normalizer_steps(const json::field& step, std::vector<normalizer_ste
 }
 
 void append_pre_tokenizer_steps(const json::field& step, std::vector<pre_tokenizer_step>& steps) {
-  require_count(most_steps, steps.size(), "pre-tokenizers");
+  require_count(max_steps, steps.size(), "pre-tokenizers");
   using enum split_behavior;
   auto type = step.at("type").string();
   if (type == "Sequence") {
@@ -172,7 +172,7 @@ void require_one_space_at_the_left(const json::field& step) {
 }
 
 void read_decoder(const json::field& step, decoding_steps& decoding) {
-  require_count(most_steps, decoding.steps.size(), "decoders");
+  require_count(max_steps, decoding.steps.size(), "decoders");
   auto type = step.at("type").string();
   if (type == "Sequence") {
     auto inner = step.at("decoders");
@@ -197,15 +197,15 @@ void read_decoder(const json::field& step, decoding_steps& decoding) {
   }
 }
 
-void append(const std::vector<token>& more, std::vector<token>& to, const char* what) {
-  require_count(most_surrounding_tokens, to.size() + more.size(), what);
-  to.insert(to.end(), more.begin(), more.end());
+void append(const std::vector<token>& more, std::vector<token>& tokens, const char* name) {
+  require_count(max_surrounding_tokens, tokens.size() + more.size(), name);
+  tokens.insert(tokens.end(), more.begin(), more.end());
 }
 
 std::vector<token> ids_of_special(const json::field& special_tokens, const std::string& name) {
   std::vector<token> ids;
   auto listed = special_tokens.at(name).at("ids");
-  require_count(most_surrounding_tokens, listed.array().size(), "ids of a special token");
+  require_count(max_surrounding_tokens, listed.array().size(), "ids of a special token");
   for (std::size_t i = 0; i < listed.array().size(); ++i) ids.push_back(token_id(listed.element(i)));
   return ids;
 }

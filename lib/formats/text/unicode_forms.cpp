@@ -21,23 +21,23 @@ utf8proc_option_t decomposition(unicode_form form) {
   return static_cast<utf8proc_option_t>(UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
 }
 
-void append_decomposed(std::vector<utf8proc_int32_t>& to, char32_t code_point, utf8proc_option_t options) {
+void append_decomposed(std::vector<utf8proc_int32_t>& output, char32_t code_point, utf8proc_option_t options) {
   constexpr utf8proc_ssize_t longest = 32;
   utf8proc_int32_t parts[longest];
   int boundary = UTF8PROC_BOUNDCLASS_START;
   auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(code_point), parts, longest, options, &boundary);
   if (count < 0 || count > longest) throw std::runtime_error("a character cannot be decomposed");
-  to.insert(to.end(), parts, parts + count);
+  output.insert(output.end(), parts, parts + count);
 }
 
 int combining_class(utf8proc_int32_t code_point) { return utf8proc_get_property(code_point)->combining_class; }
 
 void put_marks_in_order(std::vector<utf8proc_int32_t>& text) {
   auto is_mark = [](auto c) { return combining_class(c) > 0; };
-  for (auto at = text.begin(); at != text.end();) {
-    auto begin = std::find_if(at, text.end(), is_mark);
-    at = std::find_if_not(begin, text.end(), is_mark);
-    std::stable_sort(begin, at, [](auto a, auto b) { return combining_class(a) < combining_class(b); });
+  for (auto end = text.begin(); end != text.end();) {
+    auto begin = std::find_if(end, text.end(), is_mark);
+    end = std::find_if_not(begin, text.end(), is_mark);
+    std::stable_sort(begin, end, [](auto a, auto b) { return combining_class(a) < combining_class(b); });
   }
 }
 

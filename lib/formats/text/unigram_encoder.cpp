@@ -11,8 +11,8 @@ namespace {
 
 constexpr best_path unreached{-std::numeric_limits<double>::infinity(), 0, no_token};
 
-void improve(best_path& path, best_path by) {
-  if (by.score > path.score) path = by;
+void improve(best_path& path, best_path candidate) {
+  if (candidate.score > path.score) path = candidate;
 }
 
 }  // namespace
@@ -27,21 +27,21 @@ unigram_encoder::unigram_encoder(const vocabulary& words, const tokenizer_spec& 
 }
 
 void unigram_encoder::encode(std::string_view piece, std::vector<best_path>& workspace, text_budget& budget,
-                             std::vector<token>& to) const {
+                             std::vector<token>& tokens) const {
   find_paths(piece, workspace, budget);
-  const auto first = to.size();
+  const auto first = tokens.size();
   for (std::size_t end = piece.size(); end > 0;) {
     auto begin = workspace[end].begin;
     const auto last = workspace[end].last;
     if (last != no_token) {
-      to.push_back(last);
+      tokens.push_back(last);
     } else {
       while (begin > 0 && workspace[begin].last == no_token) begin = workspace[begin].begin;
-      append_unknown(piece.substr(begin, end - begin), to);
+      append_unknown(piece.substr(begin, end - begin), tokens);
     }
     end = begin;
   }
-  std::reverse(to.begin() + static_cast<std::ptrdiff_t>(first), to.end());
+  std::reverse(tokens.begin() + static_cast<std::ptrdiff_t>(first), tokens.end());
 }
 
 void unigram_encoder::find_paths(std::string_view piece, std::vector<best_path>& paths, text_budget& budget) const {
@@ -77,11 +77,11 @@ bool unigram_encoder::extend(std::string_view piece, std::size_t begin, std::vec
 }
 
 // In reverse, as the tokens around it are.
-void unigram_encoder::append_unknown(std::string_view spelled, std::vector<token>& to) const {
+void unigram_encoder::append_unknown(std::string_view spelled, std::vector<token>& tokens) const {
   if (bytes_ && bytes_->spell(spelled)) {
-    for (auto byte = spelled.rbegin(); byte != spelled.rend(); ++byte) to.push_back(bytes_->of(*byte));
+    for (auto byte = spelled.rbegin(); byte != spelled.rend(); ++byte) tokens.push_back(bytes_->token_of(*byte));
   } else if (unknown_) {
-    to.push_back(*unknown_);
+    tokens.push_back(*unknown_);
   }
 }
 

@@ -27,12 +27,12 @@ class unigram_encoder {
 
   /// Appends the tokens of a piece, which is valid UTF-8 in the vocabulary's spelling.
   void encode(std::string_view piece, std::vector<best_path>& workspace, text_budget& budget,
-              std::vector<token>& to) const;
+              std::vector<token>& tokens) const;
 
  private:
   void find_paths(std::string_view piece, std::vector<best_path>& paths, text_budget& budget) const;
   bool extend(std::string_view piece, std::size_t begin, std::vector<best_path>& paths, text_budget& budget) const;
-  void append_unknown(std::string_view spelled, std::vector<token>& to) const;
+  void append_unknown(std::string_view spelled, std::vector<token>& tokens) const;
 
   byte_trie trie_;
   std::vector<double> scores_;

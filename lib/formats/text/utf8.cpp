@@ -74,8 +74,8 @@ std::string repaired_utf8(std::string_view text) {
 }
 
 std::size_t complete_length(std::string_view text) noexcept {
-  auto longest_tail = std::min<std::size_t>(3, text.size());
-  for (auto tail = longest_tail; tail > 0; --tail) {
+  auto max_tail = std::min<std::size_t>(3, text.size());
+  for (auto tail = max_tail; tail > 0; --tail) {
     auto character = first_character(text.substr(text.size() - tail));
     if (character.state == utf8_state::incomplete && character.length == tail) return text.size() - tail;
   }

@@ -22,23 +22,23 @@ word_piece_encoder::word_piece_encoder(const tokenizer_spec& spec)
   continuing_ = trie_.find(spec.continuing_prefix);
 }
 
-void word_piece_encoder::encode(std::string_view word, text_budget& budget, std::vector<token>& to) const {
-  const auto first = to.size();
-  if (has_at_most(max_word_characters_, word) && append_tokens(word, budget, to)) return;
-  to.resize(first);
-  if (unknown_) to.push_back(*unknown_);
+void word_piece_encoder::encode(std::string_view word, text_budget& budget, std::vector<token>& tokens) const {
+  const auto first = tokens.size();
+  if (has_at_most(max_word_characters_, word) && append_tokens(word, budget, tokens)) return;
+  tokens.resize(first);
+  if (unknown_) tokens.push_back(*unknown_);
 }
 
-bool word_piece_encoder::append_tokens(std::string_view word, text_budget& budget, std::vector<token>& to) const {
-  std::optional<byte_trie::node> from = byte_trie::root;
+bool word_piece_encoder::append_tokens(std::string_view word, text_budget& budget, std::vector<token>& tokens) const {
+  std::optional<byte_trie::node> start = byte_trie::root;
   while (!word.empty()) {
     std::size_t visited = 0;
-    const auto found = from ? trie_.longest_prefix(word, *from, visited) : std::nullopt;
+    const auto found = start ? trie_.longest_prefix(word, *start, visited) : std::nullopt;
     budget.spend(visited);
     if (!found) return false;
-    to.push_back(static_cast<token>(found->value));
+    tokens.push_back(static_cast<token>(found->value));
     word.remove_prefix(found->length);
-    from = continuing_;
+    start = continuing_;
   }
   return true;
 }

@@ -18,10 +18,10 @@ class word_piece_encoder {
   explicit word_piece_encoder(const tokenizer_spec& spec);
 
   /// Appends the tokens of a word, which is valid UTF-8.
-  void encode(std::string_view word, text_budget& budget, std::vector<token>& to) const;
+  void encode(std::string_view word, text_budget& budget, std::vector<token>& tokens) const;
 
  private:
-  bool append_tokens(std::string_view word, text_budget& budget, std::vector<token>& to) const;
+  bool append_tokens(std::string_view word, text_budget& budget, std::vector<token>& tokens) const;
 
   byte_trie trie_;
   std::optional<byte_trie::node> continuing_;

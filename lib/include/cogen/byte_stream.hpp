@@ -37,21 +37,21 @@ class byte_source {
   /// Where the handlers run that have no executor of their own.
   virtual net::any_io_executor get_executor() = 0;
   /// Puts at least one byte there and returns how many; 0: there are no more. Throws boost::system::system_error.
-  virtual net::awaitable<std::size_t> read_some(std::span<std::byte> into) = 0;
+  virtual net::awaitable<std::size_t> read_some(std::span<std::byte> buffer) = 0;
 };
 
 /// An AsyncWriteStream of Asio.
 template <class Stream>
-concept async_write_stream = requires(Stream& to, net::const_buffer bytes) {
-  { to.get_executor() } -> std::convertible_to<net::any_io_executor>;
-  to.async_write_some(bytes, net::use_awaitable);
+concept async_write_stream = requires(Stream& stream, net::const_buffer bytes) {
+  { stream.get_executor() } -> std::convertible_to<net::any_io_executor>;
+  stream.async_write_some(bytes, net::use_awaitable);
 };
 
 /// An AsyncReadStream of Asio.
 template <class Stream>
-concept async_read_stream = requires(Stream& from, net::mutable_buffer bytes) {
-  { from.get_executor() } -> std::convertible_to<net::any_io_executor>;
-  from.async_read_some(bytes, net::use_awaitable);
+concept async_read_stream = requires(Stream& stream, net::mutable_buffer bytes) {
+  { stream.get_executor() } -> std::convertible_to<net::any_io_executor>;
+  stream.async_read_some(bytes, net::use_awaitable);
 };
 
 /// What a session can be written to.
@@ -67,49 +67,49 @@ namespace detail {
 template <class Stream>
 class stream_sink final : public byte_sink {
  public:
-  explicit stream_sink(Stream& to) : to_(to) {}
-  net::any_io_executor get_executor() override { return to_.get_executor(); }
+  explicit stream_sink(Stream& stream) : stream_(stream) {}
+  net::any_io_executor get_executor() override { return stream_.get_executor(); }
   net::awaitable<void> write(std::span<const std::byte> bytes) override {
-    co_await net::async_write(to_, net::buffer(bytes.data(), bytes.size()), net::use_awaitable);
+    co_await net::async_write(stream_, net::buffer(bytes.data(), bytes.size()), net::use_awaitable);
   }
 
  private:
-  Stream& to_;
+  Stream& stream_;
 };
 
 template <class Stream>
 class stream_source final : public byte_source {
  public:
-  explicit stream_source(Stream& from) : from_(from) {}
-  net::any_io_executor get_executor() override { return from_.get_executor(); }
-  net::awaitable<std::size_t> read_some(std::span<std::byte> into) override {
+  explicit stream_source(Stream& stream) : stream_(stream) {}
+  net::any_io_executor get_executor() override { return stream_.get_executor(); }
+  net::awaitable<std::size_t> read_some(std::span<std::byte> buffer) override {
     error_code code;
-    const std::size_t read = co_await from_.async_read_some(net::buffer(into.data(), into.size()),
-                                                            net::redirect_error(net::use_awaitable, code));
+    const std::size_t read = co_await stream_.async_read_some(net::buffer(buffer.data(), buffer.size()),
+                                                              net::redirect_error(net::use_awaitable, code));
     if (code && code != net::error::eof) throw boost::system::system_error(code);
     co_return read;
   }
 
  private:
-  Stream& from_;
+  Stream& stream_;
 };
 
 /// The interface of a stream, which must outlive it.
 template <session_sink Stream>
-std::shared_ptr<byte_sink> sink_of(Stream& to) {
+std::shared_ptr<byte_sink> sink_of(Stream& stream) {
   if constexpr (std::derived_from<Stream, byte_sink>)
-    return {std::shared_ptr<void>(), &to};
+    return {std::shared_ptr<void>(), &stream};
   else
-    return std::make_shared<stream_sink<Stream>>(to);
+    return std::make_shared<stream_sink<Stream>>(stream);
 }
 
 /// The same for what is read.
 template <session_source Stream>
-std::shared_ptr<byte_source> source_of(Stream& from) {
+std::shared_ptr<byte_source> source_of(Stream& stream) {
   if constexpr (std::derived_from<Stream, byte_source>)
-    return {std::shared_ptr<void>(), &from};
+    return {std::shared_ptr<void>(), &stream};
   else
-    return std::make_shared<stream_source<Stream>>(from);
+    return std::make_shared<stream_source<Stream>>(stream);
 }
 
 }  // namespace detail

@@ -92,8 +92,8 @@ std::shared_ptr<drafter> suffix_tree(const suffix_tree_options& options = {});
 /// max_draft_tokens at most, in steps of that engine. No request waits for it: what is drafted when a row is planned is
 /// run, without what was generated meanwhile; drafts that come too late, or continue other tokens than were generated,
 /// are dropped. So it pays where that engine generates several tokens in the time of one step, on a device or cores of
-/// its own. Where its sequence fails, the request goes on without drafts. `by` must outlive the drafter.
-std::shared_ptr<drafter> draft_model(engine& by);
+/// its own. Where its sequence fails, the request goes on without drafts. `engine` must outlive the drafter.
+std::shared_ptr<drafter> draft_model(engine& engine);
 
 /// Drafts what the model's own layer for multi-token prediction expects (Liu et al., arXiv:2412.19437, section 2.2):
 /// one token in a step. For models that have such a layer (DeepSeek-V3 and R1, Kimi K2, GLM-4.5, Qwen 3-Next,

@@ -95,11 +95,11 @@ class engine {
   /// sequence of the strategy. Otherwise as `generate()`. Refused with error::invalid_request: `prompt_logprobs`,
   /// `echo`, what constrains or filters tokens (`response_format`, `tool_choice`, `reasoning_budget`, `bad_words`,
   /// `allowed_token_ids`), and a `max_tokens` of 0. Throws std::invalid_argument for a strategy without `run`.
-  [[nodiscard]] token_stream generate(request request, strategy how);
+  [[nodiscard]] token_stream generate(request request, strategy strategy);
 
   /// The same for a strategy of several streams, such as beam_search(), which count as so many generations. Throws
   /// std::invalid_argument also for a wrong number of them, as generate_n() does.
-  [[nodiscard]] stream_group generate(request request, group_strategy how);
+  [[nodiscard]] stream_group generate(request request, group_strategy strategy);
 
   /// What a request would need, and whether this engine could ever run it, whatever other requests there are. Tokenizes
   /// the prompt on the calling thread, which waits until a response format is compiled in the tenant's turn. Never
@@ -132,14 +132,14 @@ class engine {
 
   /// The same from a stream that async_save() wrote to: an AsyncReadStream of Asio, such as a socket, or a byte_source.
   /// Reads no byte after the session. What is wrong with it is found as early as possible; memory is taken as the bytes
-  /// come. Fails also with the stream's error. `from` must live until the operation completes, which after cancellation
-  /// it does when the stream's own operation has ended. The engine holds the sequence, and async_drain() waits for it,
-  /// from the first byte on. Handlers without an executor of their own run on the stream's.
+  /// come. Fails also with the stream's error. `stream` must live until the operation completes, which after
+  /// cancellation it does when the stream's own operation has ended. The engine holds the sequence, and async_drain()
+  /// waits for it, from the first byte on. Handlers without an executor of their own run on the stream's.
   template <session_source Stream,
             net::completion_token_for<void(error_code, sequence)> Token = default_completion_token>
-  [[nodiscard]] auto async_load_session(Stream& from, const open_options& options = {},
+  [[nodiscard]] auto async_load_session(Stream& stream, const open_options& options = {},
                                         Token&& completion = default_completion_token()) {
-    return async::initiate<Token, sequence>(completion, new_opening(options, detail::source_of(from)),
+    return async::initiate<Token, sequence>(completion, new_opening(options, detail::source_of(stream)),
                                             &detail::open_face::start, &detail::open_face::cancel);
   }
 
@@ -237,7 +237,8 @@ class engine {
   std::shared_ptr<detail::score_face> new_scoring(const work_options& options) const;
   std::shared_ptr<detail::compile_face> new_compilation(const work_options& options) const;
   std::shared_ptr<detail::sequence_face> new_opening(const open_options& options) const;
-  std::shared_ptr<detail::open_face> new_opening(const open_options& options, std::shared_ptr<byte_source> from) const;
+  std::shared_ptr<detail::open_face> new_opening(const open_options& options,
+                                                 std::shared_ptr<byte_source> source) const;
 
   std::shared_ptr<detail::engine_loop> loop_;
   class engine_thread;

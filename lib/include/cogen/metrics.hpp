@@ -92,10 +92,10 @@ struct sequence_event {
     finished,      ///< for `reason`; if that is `failed`, because of `error`
   };
 
-  kind what;
-  std::uint64_t id;      ///< as token_stream::id() and sequence::id() return it
-  clock::time_point at;  ///< by the engine's clock
-  int slot = -1;         ///< the one it holds or has just given up; -1: none
+  kind type;
+  std::uint64_t id;        ///< as token_stream::id() and sequence::id() return it
+  clock::time_point time;  ///< by the engine's clock
+  int slot = -1;           ///< the one it holds or has just given up; -1: none
   int tokens = 0;
   std::uint64_t step = 0;  ///< the last one that had a row of it; 0: none
   finish_reason reason = finish_reason::aborted;
@@ -104,7 +104,7 @@ struct sequence_event {
   cogen::request_metrics request_metrics = {};  ///< up to this event
 };
 
-std::string_view to_string(sequence_event::kind what) noexcept;
+std::string_view to_string(sequence_event::kind type) noexcept;
 
 /// One forward pass that has ended, and the state of the engine while it ran.
 struct step_event {
@@ -191,7 +191,7 @@ class chrome_trace final : public event_sink {
 
   void on_step(const step_event& step) override;
   void on_sequence(const sequence_event& event) override;
-  void on_end(const diagnostics& why, clock::time_point at) override;
+  void on_end(const diagnostics& why, clock::time_point time) override;
 
  private:
   class writer;

@@ -18,6 +18,6 @@ struct rendered_prompt {
 /// The prompt that an engine over this model makes of a request's messages, tools and chat_template_kwargs, calls with
 /// the ids that its family insists on. Throws generation_error with error::invalid_request where the engine refuses
 /// them, and for a prompt that is not a chat.
-rendered_prompt render_prompt(const model& model, const request& what);
+rendered_prompt render_prompt(const model& model, const request& request);
 
 }  // namespace cogen

@@ -64,8 +64,8 @@ class compiled_format {
  public:
   compiled_format() = default;
   /// Of what the compiler has made.
-  explicit compiled_format(std::shared_ptr<const grammar::compiled_grammar> from) noexcept
-      : grammar_(std::move(from)) {}
+  explicit compiled_format(std::shared_ptr<const grammar::compiled_grammar> compiled) noexcept
+      : grammar_(std::move(compiled)) {}
 
   explicit operator bool() const noexcept { return grammar_ != nullptr; }  ///< false if default-constructed
 

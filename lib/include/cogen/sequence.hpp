@@ -35,9 +35,10 @@ class sequence_face : public async::result_owner {
   virtual net::any_io_executor default_executor() const = 0;
   virtual void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) = 0;
   virtual void cancel_forward(const forward_operation& wait) noexcept = 0;
-  virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params how) = 0;
+  virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens,
+                            sampling_params params) = 0;
   virtual void cancel_decode(const decode_operation& wait) noexcept = 0;
-  virtual void start_draft(std::shared_ptr<draft_operation> wait, std::vector<token> tokens, sampling_params how,
+  virtual void start_draft(std::shared_ptr<draft_operation> wait, std::vector<token> tokens, sampling_params params,
                            std::vector<token> drafts) = 0;
   virtual void cancel_draft(const draft_operation& wait) noexcept = 0;
   virtual void start_suspend(std::shared_ptr<plain_operation> wait) = 0;
@@ -47,7 +48,7 @@ class sequence_face : public async::result_owner {
   virtual void cancel_open(const open_operation& wait) noexcept = 0;
   virtual std::shared_ptr<sequence_face> fork() = 0;
   virtual void truncate(int length) = 0;
-  virtual void constrain(std::unique_ptr<guide> by) = 0;
+  virtual void constrain(std::unique_ptr<guide> guide) = 0;
   virtual std::vector<token> tokens() const = 0;
   virtual bool exact() const = 0;
   virtual diagnostics error() const = 0;
@@ -68,7 +69,7 @@ class engine_face : public async::result_owner {
 using plain_face = engine_face<async::operation<>>;
 using open_face = engine_face<async::operation<sequence>>;
 
-std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& of, std::shared_ptr<byte_sink> to);
+std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& face, std::shared_ptr<byte_sink> sink);
 
 }  // namespace detail
 
@@ -165,12 +166,12 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// The same to a stream: an AsyncWriteStream of Asio, such as a socket, or a byte_sink. It gets the bytes of such a
   /// file, 1 MiB at a time as it takes them, and is not closed. Another operation may begin once the cache is copied,
   /// which stays in memory until all is written. Fails with the stream's error, and with io_error if what was swapped
-  /// out to a file cannot be read; what was written is then no session. `to` must live until the operation completes,
-  /// which after cancellation it does when the stream's own operation has ended. Handlers without an executor of their
-  /// own run on the stream's.
+  /// out to a file cannot be read; what was written is then no session. `stream` must live until the operation
+  /// completes, which after cancellation it does when the stream's own operation has ended. Handlers without an
+  /// executor of their own run on the stream's.
   template <session_sink Stream, net::completion_token_for<void(error_code)> Token = default_completion_token>
-  [[nodiscard]] auto async_save(Stream& to, Token&& completion = default_completion_token()) {
-    return async::initiate<Token>(completion, detail::new_saving(this->shared(), detail::sink_of(to)),
+  [[nodiscard]] auto async_save(Stream& stream, Token&& completion = default_completion_token()) {
+    return async::initiate<Token>(completion, detail::new_saving(this->shared(), detail::sink_of(stream)),
                                   &detail::plain_face::start, &detail::plain_face::cancel);
   }
 
@@ -186,7 +187,7 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// on, fed or sampled, are its text; an operation that feeds one that it does not accept fails with
   /// error::callback_threw. Forks get a clone; truncation and cancellation roll it back. Null: no guide from now on.
   /// async_save() saves none. Throws generation_error with error::operation_in_progress while an operation is pending.
-  void constrain(std::unique_ptr<guide> by) { this->face().constrain(std::move(by)); }
+  void constrain(std::unique_ptr<guide> guide) { this->face().constrain(std::move(guide)); }
 
   [[nodiscard]] std::vector<token> tokens() const { return this->face().tokens(); }  ///< without a pending operation's
 

@@ -5,10 +5,10 @@
 
 namespace cogen::device {
 
-bool rounds_rows(const at::Tensor& x, const projection& by) {
+bool rounds_rows(const at::Tensor& x, const projection& linear) {
   const auto is_aligned = [](std::int64_t side) { return side % 16 == 0; };
-  return by.packing == kernels::weight_packing::fp8 && x.size(0) > most_unrounded_rows && is_aligned(x.size(1)) &&
-         is_aligned(by.weights.size(0));
+  return linear.packing == kernels::weight_packing::fp8 && x.size(0) > max_unrounded_rows && is_aligned(x.size(1)) &&
+         is_aligned(linear.weights.size(0));
 }
 
 at::Tensor rounded_rows(const at::Tensor& x) {
@@ -16,12 +16,13 @@ at::Tensor rounded_rows(const at::Tensor& x) {
   return (rows.codes.to(at::kFloat) * rows.scales.unsqueeze(1)).to(x.scalar_type());
 }
 
-quantized_rows codes_of(const projection& by, std::int64_t inputs) {
-  return {by.weights.view(at::kFloat8_e4m3fn).narrow(1, 0, inputs), by.scales.view(at::kFloat).squeeze(1), by.packing};
+quantized_rows codes_of(const projection& linear, std::int64_t inputs) {
+  return {linear.weights.view(at::kFloat8_e4m3fn).narrow(1, 0, inputs), linear.scales.view(at::kFloat).squeeze(1),
+          linear.packing};
 }
 
-void multiply_in_fp8(const quantized_rows& x, const projection& by, const at::Tensor& y) {
-  const auto weights = codes_of(by, x.codes.size(1));
+void multiply_in_fp8(const quantized_rows& x, const projection& linear, const at::Tensor& y) {
+  const auto weights = codes_of(linear, x.codes.size(1));
   auto out = y;
   at::_scaled_mm_out(out, x.codes, weights.codes.t(), x.scales.unsqueeze(1), weights.scales.unsqueeze(0), /*bias=*/{},
                      /*scale_result=*/{}, at::kBFloat16, /*use_fast_accum=*/true);

@@ -11,8 +11,8 @@ namespace cogen::device {
 
 namespace {
 
-std::span<float> floats_of(const at::Tensor& of) {
-  return {of.mutable_data_ptr<float>(), static_cast<std::size_t>(of.numel())};
+std::span<float> floats_of(const at::Tensor& tensor) {
+  return {tensor.mutable_data_ptr<float>(), static_cast<std::size_t>(tensor.numel())};
 }
 
 class host_collectives final : public collectives {

@@ -8,9 +8,9 @@ namespace cogen::device {
 
 namespace {
 
-std::int64_t bytes_of(std::initializer_list<at::Tensor> all) {
+std::int64_t bytes_of(std::initializer_list<at::Tensor> parameters) {
   std::int64_t bytes = 0;
-  for (const auto& each : all)
+  for (const auto& each : parameters)
     if (each.defined()) bytes += static_cast<std::int64_t>(each.nbytes());
   return bytes;
 }
@@ -21,34 +21,35 @@ at::Tensor decays(tensor_weights& weights, const std::string& prefix, std::int64
 
 }  // namespace
 
-convolution::convolution(tensor_weights& from, const std::string& name, std::int64_t channels, std::int64_t taps,
+convolution::convolution(tensor_weights& source, const std::string& name, std::int64_t channels, std::int64_t taps,
                          bool bias)
-    : weights(from.in_float32(name + ".weight", {channels, 1, taps}).squeeze(1).t().contiguous()),
-      biases(bias ? from.in_float32(name + ".bias", {channels}) : at::Tensor()) {}
+    : weights(source.in_float32(name + ".weight", {channels, 1, taps}).squeeze(1).t().contiguous()),
+      biases(bias ? source.in_float32(name + ".bias", {channels}) : at::Tensor()) {}
 
 std::int64_t convolution::bytes() const { return bytes_of({weights, biases}); }
 
 short_convolution::short_convolution(tensor_weights& weights, const std::string& prefix,
-                                     const models::short_convolution_spec& how)
-    : spec(how), convolves(weights, prefix + "conv", how.channels, how.taps, how.bias) {}
+                                     const models::short_convolution_spec& description)
+    : spec(description),
+      convolves(weights, prefix + "conv", description.channels, description.taps, description.bias) {}
 
-delta_net::delta_net(tensor_weights& weights, const std::string& prefix, const models::delta_net_spec& how)
-    : spec(how),
-      convolves(weights, prefix + "conv1d", how.channels(), how.taps, false),
-      decay(decays(weights, prefix, how.heads)),
-      step_bias(weights.in_float32(prefix + "dt_bias", {how.heads})),
-      norm(weights.in_float32(prefix + "norm.weight", {how.value_width})) {}
+delta_net::delta_net(tensor_weights& weights, const std::string& prefix, const models::delta_net_spec& description)
+    : spec(description),
+      convolves(weights, prefix + "conv1d", description.channels(), description.taps, false),
+      decay(decays(weights, prefix, description.heads)),
+      step_bias(weights.in_float32(prefix + "dt_bias", {description.heads})),
+      norm(weights.in_float32(prefix + "norm.weight", {description.value_width})) {}
 
 std::int64_t delta_net::bytes() const { return convolves.bytes() + bytes_of({decay, step_bias, norm}); }
 
-mamba2_scan::mamba2_scan(tensor_weights& weights, const std::string& prefix, const models::mamba2_spec& how)
-    : spec(how),
-      convolves(weights, prefix + "conv1d", how.channels(), how.taps, how.convolution_bias),
-      decay(decays(weights, prefix, how.heads)),
-      step_bias(weights.in_float32(prefix + "dt_bias", {how.heads})),
-      skip(weights.in_float32(prefix + "D", {how.heads})) {
-  if (how.norm != models::mamba2_spec::norm_place::none)
-    norm = weights.in_float32(prefix + "norm.weight", {how.values()});
+mamba2_scan::mamba2_scan(tensor_weights& weights, const std::string& prefix, const models::mamba2_spec& description)
+    : spec(description),
+      convolves(weights, prefix + "conv1d", description.channels(), description.taps, description.convolution_bias),
+      decay(decays(weights, prefix, description.heads)),
+      step_bias(weights.in_float32(prefix + "dt_bias", {description.heads})),
+      skip(weights.in_float32(prefix + "D", {description.heads})) {
+  if (description.norm != models::mamba2_spec::norm_place::none)
+    norm = weights.in_float32(prefix + "norm.weight", {description.values()});
 }
 
 std::int64_t mamba2_scan::bytes() const { return convolves.bytes() + bytes_of({decay, step_bias, skip, norm}); }

@@ -15,7 +15,7 @@ class tensor_weights;
 /// A causal convolution of each channel by itself.
 struct convolution {
   /// Reads NAME + ".weight" and, with a bias, NAME + ".bias".
-  convolution(tensor_weights& weights, const std::string& name, std::int64_t channels, std::int64_t taps, bool bias);
+  convolution(tensor_weights& source, const std::string& name, std::int64_t channels, std::int64_t taps, bool bias);
 
   std::int64_t channels() const { return weights.size(1); }
   std::int64_t taps() const { return weights.size(0); }
@@ -31,7 +31,8 @@ struct convolution {
 
 struct short_convolution {
   /// Reads PREFIX + "conv".
-  short_convolution(tensor_weights& weights, const std::string& prefix, const models::short_convolution_spec& spec);
+  short_convolution(tensor_weights& weights, const std::string& prefix,
+                    const models::short_convolution_spec& description);
 
   std::int64_t bytes() const { return convolves.bytes(); }
 
@@ -41,7 +42,7 @@ struct short_convolution {
 
 struct delta_net {
   /// Reads PREFIX + "conv1d", "A_log", "dt_bias" and "norm".
-  delta_net(tensor_weights& weights, const std::string& prefix, const models::delta_net_spec& spec);
+  delta_net(tensor_weights& weights, const std::string& prefix, const models::delta_net_spec& description);
 
   std::int64_t bytes() const;
 
@@ -54,7 +55,7 @@ struct delta_net {
 
 struct mamba2_scan {
   /// Reads PREFIX + "conv1d", "A_log", "dt_bias", "D" and, if the description has it, "norm".
-  mamba2_scan(tensor_weights& weights, const std::string& prefix, const models::mamba2_spec& spec);
+  mamba2_scan(tensor_weights& weights, const std::string& prefix, const models::mamba2_spec& description);
 
   std::int64_t bytes() const;
 

@@ -63,7 +63,7 @@ struct norm_input {
 inline constexpr std::int64_t squared_numbers = 16;
 
 /// Norms of more rows than these are not begun by a product.
-inline constexpr std::int64_t most_begun_rows = 64;
+inline constexpr std::int64_t max_begun_rows = 64;
 
 /// What the products of a recurrent mixer make of a step's tokens.
 struct mixer_rows {
@@ -110,66 +110,70 @@ class operators {
   /// The codes and scales of a product in the form in which it takes them.
   virtual quantized_rows pack(const quantized_rows& rows) = 0;
 
-  /// x[i] = what `from` has for ids[i]; if the id is -1, for the token last sampled in its slot. last [slots] int32,
-  /// x [tokens, hidden] float32
-  virtual void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) = 0;
+  /// x[i] = what `embeddings` have for ids[i]; if the id is -1, for the token last sampled in its slot. last [slots]
+  /// int32, x [tokens, hidden] float32
+  virtual void embed(const embedding& embeddings, const step_rows& rows, const at::Tensor& last,
+                     const at::Tensor& x) = 0;
 
   /// The same in two steps: found = what the table has, zeros for tokens of another shard of the vocabulary; then x =
-  /// what is made of that. found [tokens, from.width] float32
-  virtual void find_vectors(const embedding& from, const step_rows& rows, const at::Tensor& last,
+  /// what is made of that. found [tokens, embeddings.width] float32
+  virtual void find_vectors(const embedding& embeddings, const step_rows& rows, const at::Tensor& last,
                             const at::Tensor& found) = 0;
-  virtual void finish_embedding(const embedding& from, const step_rows& rows, const at::Tensor& found,
+  virtual void finish_embedding(const embedding& embeddings, const step_rows& rows, const at::Tensor& found,
                                 const at::Tensor& x) = 0;
 
-  /// y = by(before(x)). x [rows, inputs] float32, or without a norm of the weights' type; y [rows, outputs], also of
-  /// float32
-  virtual void norm_linear(const norm_input& x, const norm& before, const projection& by, const at::Tensor& y) = 0;
+  /// y = linear(pre_norm(x)). x [rows, inputs] float32, or without a norm of the weights' type; y [rows, outputs], also
+  /// of float32
+  virtual void norm_linear(const norm_input& x, const norm& pre_norm, const projection& linear,
+                           const at::Tensor& y) = 0;
 
-  /// y = f(by(before(x))). x [rows, inputs] float32, y [rows, outputs], or half as wide if gated
-  virtual void norm_activated(const norm_input& x, const norm& before, const projection& by,
-                              const parts::activation& how, const at::Tensor& y) = 0;
+  /// y = f(linear(pre_norm(x))). x [rows, inputs] float32, y [rows, outputs], or half as wide if gated
+  virtual void norm_activated(const norm_input& x, const norm& pre_norm, const projection& linear,
+                              const parts::activation& function, const at::Tensor& y) = 0;
 
-  /// Adds by(y) to x as `how` says. y [rows, inputs], x [rows, outputs] float32. Returns whether it has begun how.next
-  /// of them, too: it may, where `into` has room for that.
-  virtual bool linear_add(const at::Tensor& y, const projection& by, const residual& how, const norm_input& into) = 0;
+  /// Adds linear(y) to x as `update` says. y [rows, inputs], x [rows, outputs] float32. Returns whether it has begun
+  /// update.next of them, too: it may, where `output` has room for that.
+  virtual bool linear_add(const at::Tensor& y, const projection& linear, const residual& update,
+                          const norm_input& output) = 0;
 
-  /// into = the tokens' vectors for all layers, of which x are the embeddings. x [tokens, hidden] float32, into
-  /// [tokens, from.width] float32
-  virtual void read_layer_inputs(const layer_inputs& from, const step_rows& rows, const at::Tensor& last,
-                                 const at::Tensor& x, const at::Tensor& into) = 0;
+  /// out = the tokens' vectors for all layers, of which x are the embeddings. x [tokens, hidden] float32, out
+  /// [tokens, vectors.width] float32
+  virtual void read_layer_inputs(const layer_inputs& vectors, const step_rows& rows, const at::Tensor& last,
+                                 const at::Tensor& x, const at::Tensor& out) = 0;
 
-  /// y = f(by.gate(before(x))) times a layer's columns of `inputs`. x [rows, hidden] float32, inputs [rows, all layers'
-  /// columns] float32, y [rows, by.width]
-  virtual void gate_layer_input(const at::Tensor& x, const norm& before, const layer_input& by,
+  /// y = f(part.gate(pre_norm(x))) times a layer's columns of `inputs`. x [rows, hidden] float32, inputs [rows, all
+  /// layers' columns] float32, y [rows, part.width]
+  virtual void gate_layer_input(const at::Tensor& x, const norm& pre_norm, const layer_input& part,
                                 const at::Tensor& inputs, const at::Tensor& y) = 0;
 
-  /// y = n + by.norm(by.right(by.left(n))), where n = before(x). x, y [rows, hidden] float32
-  virtual void low_rank(const at::Tensor& x, const norm& before, const device::low_rank& by, const at::Tensor& y) = 0;
+  /// y = n + part.norm(part.right(part.left(n))), where n = pre_norm(x). x, y [rows, hidden] float32
+  virtual void low_rank(const at::Tensor& x, const norm& pre_norm, const device::low_rank& part,
+                        const at::Tensor& y) = 0;
 
   /// Streams of hidden states, side by side: makes them from embeddings x, takes a step from and to x, makes x what
-  /// they end as, and adds after(by(y)) to all but the first. all [rows, streams * hidden] float32, x [rows, hidden]
-  /// float32
-  virtual void start_streams(const streams& by, const at::Tensor& x, const at::Tensor& all) = 0;
-  virtual void step_streams(const stream_step& by, const at::Tensor& all, const at::Tensor& x) = 0;
-  virtual void join_streams(const streams& by, const at::Tensor& all, const at::Tensor& x) = 0;
-  virtual void linear_add_to_streams(const at::Tensor& y, const projection& by, const norm& after,
-                                     const at::Tensor& all) = 0;
+  /// they end as, and adds after(linear(y)) to all but the first. states [rows, streams * hidden] float32, x [rows,
+  /// hidden] float32
+  virtual void start_streams(const streams& part, const at::Tensor& x, const at::Tensor& states) = 0;
+  virtual void step_streams(const stream_step& step, const at::Tensor& states, const at::Tensor& x) = 0;
+  virtual void join_streams(const streams& part, const at::Tensor& states, const at::Tensor& x) = 0;
+  virtual void linear_add_to_streams(const at::Tensor& y, const projection& linear, const norm& after,
+                                     const at::Tensor& states) = 0;
 
-  /// Adds rows to x as `how` says. Both [rows, hidden] float32
-  virtual void add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x) = 0;
+  /// Adds rows to x as `update` says. Both [rows, hidden] float32
+  virtual void add_rows(const at::Tensor& rows, const residual& update, const at::Tensor& x) = 0;
 
-  /// normed = before(x), and shares = those of the experts in each row's result; 0: not chosen. x, normed
+  /// normed = pre_norm(x), and shares = those of the experts in each row's result; 0: not chosen. x, normed
   /// [rows, hidden] float32, shares [rows, experts] float32
-  virtual void route(const at::Tensor& x, const norm& before, const mixture_of_experts& by, const at::Tensor& normed,
+  virtual void route(const at::Tensor& x, const norm& pre_norm, const mixture_of_experts& moe, const at::Tensor& normed,
                      const at::Tensor& shares) = 0;
 
-  /// Adds to x, as `how` says, the sum of the chosen experts' results for `normed`, times their shares; of those that
-  /// `by` has, if it has a shard of them.
-  virtual void add_experts(const at::Tensor& normed, const at::Tensor& shares, const mixture_of_experts& by,
-                           const residual& how, const at::Tensor& x) = 0;
+  /// Adds to x, as `update` says, the sum of the chosen experts' results for `normed`, times their shares; of those
+  /// that `moe` has, if it has a shard of them.
+  virtual void add_experts(const at::Tensor& normed, const at::Tensor& shares, const mixture_of_experts& moe,
+                           const residual& update, const at::Tensor& x) = 0;
 
-  /// logits = by(before(x)). x [rows, hidden] float32, logits [rows, vocabulary] float32
-  virtual void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) = 0;
+  /// logits = lm_head(pre_norm(x)). x [rows, hidden] float32, logits [rows, vocabulary] float32
+  virtual void score(const at::Tensor& x, const norm& pre_norm, const head& lm_head, const at::Tensor& logits) = 0;
 
   /// Prepares and rotates queries in place, and for sinks also into sink_q. Writes rotated keys and values to their
   /// slots and positions, and quantizes blocks that become due.
@@ -196,34 +200,34 @@ class operators {
                                    const cache::device_layer& layer) = 0;
 
   /// rows = what the heads of latent attention attend with, side by side, then the row that they attend to. in [tokens,
-  /// by.in_width()], rows [tokens, by.heads.qkv_width()]
-  virtual void absorb(const at::Tensor& in, const latent_attention& by, const at::Tensor& rows) = 0;
+  /// part.in_width()], rows [tokens, part.heads.qkv_width()]
+  virtual void absorb(const at::Tensor& in, const latent_attention& part, const at::Tensor& rows) = 0;
 
-  /// out = what the heads make of the sums of latent rows. sums [tokens, by.heads.q_width()], out [tokens,
-  /// by.out_width()]
-  virtual void expand(const at::Tensor& sums, const latent_attention& by, const at::Tensor& out) = 0;
+  /// out = what the heads make of the sums of latent rows. sums [tokens, part.heads.q_width()], out [tokens,
+  /// part.out_width()]
+  virtual void expand(const at::Tensor& sums, const latent_attention& part, const at::Tensor& out) = 0;
 
   /// Convolves, scans and gates, as selective_scan says, from and to the states of the rows' slots. x_and_gate [tokens,
   /// in_width], out [tokens, channels]
-  virtual void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
+  virtual void scan(const at::Tensor& x_and_gate, const selective_scan& mamba, const step_rows& rows,
                     const cache::device_layer& layer, const at::Tensor& out) = 0;
 
   /// What a recurrent mixer does between its products, from and to the states of the rows' slots. out [tokens,
   /// out_width]
-  virtual void mix(const mixer_rows& numbers, const mixer& by, const step_rows& rows, const cache::device_layer& layer,
-                   const at::Tensor& out) = 0;
+  virtual void mix(const mixer_rows& numbers, const mixer& part, const step_rows& rows,
+                   const cache::device_layer& layer, const at::Tensor& out) = 0;
 
-  /// RWKV's attention before its last product, and its feed-forward, of before(x), from and to the states of the rows'
-  /// slots. x [tokens, inputs] float32, out [tokens, channels] and [tokens, inputs]
-  virtual void mix_times(const at::Tensor& x, const norm& before, const time_mix& by, const step_rows& rows,
+  /// RWKV's attention before its last product, and its feed-forward, of pre_norm(x), from and to the states of the
+  /// rows' slots. x [tokens, inputs] float32, out [tokens, channels] and [tokens, inputs]
+  virtual void mix_times(const at::Tensor& x, const norm& pre_norm, const time_mix& part, const step_rows& rows,
                          const cache::device_layer& layer, const at::Tensor& out) = 0;
-  virtual void mix_channels(const at::Tensor& x, const norm& before, const channel_mix& by, const step_rows& rows,
+  virtual void mix_channels(const at::Tensor& x, const norm& pre_norm, const channel_mix& part, const step_rows& rows,
                             const cache::device_layer& layer, const at::Tensor& out) = 0;
 
   /// Samples the token after each row of `logits` [rows, vocabulary] float32, and modifies them: writes `samples`, and
   /// in `last` the token of the row's slot. Rows of a token that is known (sampling_row::scored) write its
   /// log-probability to `samples`. Padding rows and rows sampled on the host are skipped.
-  virtual void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
+  virtual void sample(const at::Tensor& logits, const step_sampling& params, const at::Tensor& last,
                       const step_samples& samples) = 0;
 };
 

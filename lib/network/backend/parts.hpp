@@ -94,7 +94,7 @@ template <class B>
 struct latent_attention {
   static constexpr bool mixes_tokens = true;
 
-  models::latent_attention_spec how;
+  models::latent_attention_spec spec;
   typename B::projection in;  ///< to queries, or the vector that they come from, | latent vector | rotated key
   typename B::norm q_norm;    ///< of that vector
   typename B::projection q;   ///< from it; without weights there is none
@@ -106,10 +106,10 @@ struct latent_attention {
   int layer;                                                   ///< of the cache
   typename B::stacked into_latents = {}, out_of_latents = {};  ///< those of all heads
 
-  std::int64_t q_in() const { return how.q_rank > 0 ? how.q_rank : q_width(); }
-  std::int64_t q_width() const { return std::int64_t{how.heads} * how.query_dim(); }
-  std::int64_t in_width() const { return q_in() + how.row_dim(); }
-  std::int64_t out_width() const { return std::int64_t{how.heads} * how.value_dim; }
+  std::int64_t q_in() const { return spec.q_rank > 0 ? spec.q_rank : q_width(); }
+  std::int64_t q_width() const { return std::int64_t{spec.heads} * spec.query_dim(); }
+  std::int64_t in_width() const { return q_in() + spec.row_dim(); }
+  std::int64_t out_width() const { return std::int64_t{spec.heads} * spec.value_dim; }
 };
 
 /// Attention to an encoder input, of which keys and values are cached once.
@@ -152,7 +152,7 @@ template <class B>
 struct time_mix {
   static constexpr bool mixes_tokens = true;
 
-  models::time_mix_spec how;
+  models::time_mix_spec spec;
   decltype(B::projection::bias) mixes;     ///< m of each product, [in.size() * inputs] float32
   std::vector<typename B::projection> in;  ///< to keys, values and gates
   decltype(B::projection::bias) decay;     ///< [channels] float32; negative
@@ -166,7 +166,7 @@ template <class B>
 struct channel_mix {
   static constexpr bool mixes_tokens = true;
 
-  models::channel_mix_spec how;
+  models::channel_mix_spec spec;
   decltype(B::projection::bias) mixes;     ///< m of each product, [in.size() * inputs] float32
   std::vector<typename B::projection> in;  ///< to keys and gates
   typename B::projection product;
@@ -196,21 +196,21 @@ template <class B>
 struct mixture_of_experts {
   static constexpr bool mixes_tokens = false;
 
-  models::moe_spec how;
+  models::moe_spec spec;
   typename B::projection router;              ///< to a logit of each expert, and of the shared one's gate
-  decltype(B::projection::bias) choice_bias;  ///< [how.experts], or none
-  std::vector<mlp<B>> experts;                ///< from how.first_expert() on; the shared one last
+  decltype(B::projection::bias) choice_bias;  ///< [spec.experts], or none
+  std::vector<mlp<B>> experts;                ///< from spec.first_expert() on; the shared one last
   typename B::stacked up = {}, down = {};     ///< those of all but the shared one
   typename B::norm router_norm = {};          ///< of x, for the router alone; without it, it reads what experts read
-  decltype(B::projection::bias) share_scales = {};  ///< [how.experts], or none
+  decltype(B::projection::bias) share_scales = {};  ///< [spec.experts], or none
   typename B::projection into_latent = {};          ///< what chosen experts read of x; without weights, x
   typename B::projection out_of_latent = {};        ///< from the sum of their results
 
   /// Columns of the router's product.
-  std::int64_t logits() const { return how.experts + (how.shared && !how.shared->gate.empty() ? 1 : 0); }
+  std::int64_t logits() const { return spec.experts + (spec.shared && !spec.shared->gate.empty() ? 1 : 0); }
 
   /// How many each row has: those of all experts, also of other ranks, and the shared one's.
-  std::int64_t shares() const { return how.experts + (how.shared ? 1 : 0); }
+  std::int64_t shares() const { return spec.experts + (spec.shared ? 1 : 0); }
 };
 
 /// A product that is gated by the token's vector for this layer.
@@ -247,7 +247,7 @@ template <class B>
 struct stream_step {
   static constexpr bool mixes_tokens = false;
 
-  models::stream_step_spec how;
+  models::stream_step_spec spec;
   typename B::norm norm;
   typename B::projection router;
   typename B::projection coefficients;
@@ -256,8 +256,8 @@ struct stream_step {
 
 template <class B>
 struct block {
-  typename B::block_part what;
-  typename B::norm before;
+  typename B::block_part part;
+  typename B::norm pre_norm;
   residual<typename B::norm> after;
   bool parallel;  ///< reads the x that the block before it read
   models::passed_on passes = models::passed_on::nothing;
@@ -266,7 +266,7 @@ struct block {
   std::optional<residual<typename B::norm>> joint = {};
 
   bool mixes_tokens() const {
-    return std::visit([](const auto& part) { return part.mixes_tokens; }, what);
+    return std::visit([](const auto& kind) { return kind.mixes_tokens; }, part);
   }
 };
 

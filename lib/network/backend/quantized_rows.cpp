@@ -49,7 +49,8 @@ at::Tensor by_place(const at::Tensor& codes) { return codes.view({codes.size(0),
 /// Numbers of `bits` bits, as many as a byte has room for in the last dimension, become bytes; the first is lowest.
 at::Tensor bytes_of(const at::Tensor& numbers, int bits) {
   auto bytes = numbers.select(-1, 0).clone();
-  for (std::int64_t at = 1; at < numbers.size(-1); ++at) bytes.add_(numbers.select(-1, at) * (1 << at * bits));
+  for (std::int64_t index = 1; index < numbers.size(-1); ++index)
+    bytes.add_(numbers.select(-1, index) * (1 << index * bits));
   return bytes;
 }
 

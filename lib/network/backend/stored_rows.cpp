@@ -61,19 +61,19 @@ int with_fifth_bit(const Block& block, int i) {
 }
 
 // The code of element i; of types with minima, less the middle of those that a code can be.
-int code_of(const load::q4_0_block& of, int i) { return nibble(of, i) - 8; }
-int code_of(const load::q4_1_block& of, int i) { return nibble(of, i) - 8; }
-int code_of(const load::q5_0_block& of, int i) { return with_fifth_bit(of, i) - 16; }
-int code_of(const load::q5_1_block& of, int i) { return with_fifth_bit(of, i) - 16; }
-int code_of(const load::q8_0_block& of, int i) { return of.quants[i]; }
-int code_of(const load::q2_k_block& of, int i) { return of.value(i) - 2; }
-int code_of(const load::q3_k_block& of, int i) { return of.value(i) - 4; }
-int code_of(const load::q4_k_block& of, int i) { return of.value(i) - 8; }
-int code_of(const load::q5_k_block& of, int i) { return of.value(i) - 16; }
-int code_of(const load::q6_k_block& of, int i) { return of.value(i) - 32; }
-int code_of(const load::iq4_nl_block& of, int i) { return load::iq4_values[nibble(of, i)]; }
-int code_of(const load::iq4_xs_block& of, int i) { return load::iq4_values[of.value(i)]; }
-int code_of(const load::mxfp4_block& of, int i) { return load::e2m1_halves[nibble(of, i)]; }
+int code_of(const load::q4_0_block& block, int i) { return nibble(block, i) - 8; }
+int code_of(const load::q4_1_block& block, int i) { return nibble(block, i) - 8; }
+int code_of(const load::q5_0_block& block, int i) { return with_fifth_bit(block, i) - 16; }
+int code_of(const load::q5_1_block& block, int i) { return with_fifth_bit(block, i) - 16; }
+int code_of(const load::q8_0_block& block, int i) { return block.quants[i]; }
+int code_of(const load::q2_k_block& block, int i) { return block.value(i) - 2; }
+int code_of(const load::q3_k_block& block, int i) { return block.value(i) - 4; }
+int code_of(const load::q4_k_block& block, int i) { return block.value(i) - 8; }
+int code_of(const load::q5_k_block& block, int i) { return block.value(i) - 16; }
+int code_of(const load::q6_k_block& block, int i) { return block.value(i) - 32; }
+int code_of(const load::iq4_nl_block& block, int i) { return load::iq4_values[nibble(block, i)]; }
+int code_of(const load::iq4_xs_block& block, int i) { return load::iq4_values[block.value(i)]; }
+int code_of(const load::mxfp4_block& block, int i) { return load::e2m1_halves[nibble(block, i)]; }
 
 float half(std::uint16_t bits) { return static_cast<float>(c10::Half(bits, c10::Half::from_bits())); }
 float half(std::uint16_t bits, int times) { return half(bits) * static_cast<float>(times); }
@@ -90,40 +90,46 @@ group_scale scale_from(float least, float scale, int middle) {
 }
 
 template <class Block>
-group_scale scale_of_minima(const Block& of, int group, int middle) {
+group_scale scale_of_minima(const Block& block, int group, int middle) {
   using load::q4_k_block;
-  return scale_from(-half(of.minimum, q4_k_block::minimum_of(of.scales, group)),
-                    half(of.scale, q4_k_block::scale_of(of.scales, group)), middle);
+  return scale_from(-half(block.minimum, q4_k_block::minimum_of(block.scales, group)),
+                    half(block.scale, q4_k_block::scale_of(block.scales, group)), middle);
 }
 
 // Of element i's group.
-group_scale scale_of(const load::q4_0_block& of, int) { return {half(of.scale)}; }
-group_scale scale_of(const load::q4_1_block& of, int) { return scale_from(half(of.minimum), half(of.scale), 8); }
-group_scale scale_of(const load::q5_0_block& of, int) { return {half(of.scale)}; }
-group_scale scale_of(const load::q5_1_block& of, int) { return scale_from(half(of.minimum), half(of.scale), 16); }
-group_scale scale_of(const load::q8_0_block& of, int) { return {half(of.scale)}; }
-group_scale scale_of(const load::q2_k_block& of, int i) {
-  return scale_from(-half(of.minimum, of.scales[i / 16] >> 4), half(of.scale, of.scales[i / 16] & 15), 2);
+group_scale scale_of(const load::q4_0_block& block, int) { return {half(block.scale)}; }
+group_scale scale_of(const load::q4_1_block& block, int) {
+  return scale_from(half(block.minimum), half(block.scale), 8);
 }
-group_scale scale_of(const load::q3_k_block& of, int i) { return {half(of.scale, of.scale_of(i / 16) - 32)}; }
-group_scale scale_of(const load::q4_k_block& of, int i) { return scale_of_minima(of, i / 32, 8); }
-group_scale scale_of(const load::q5_k_block& of, int i) { return scale_of_minima(of, i / 32, 16); }
-group_scale scale_of(const load::q6_k_block& of, int i) { return {half(of.scale, of.scales[i / 16])}; }
-group_scale scale_of(const load::iq4_nl_block& of, int) { return {half(of.scale)}; }
-group_scale scale_of(const load::iq4_xs_block& of, int i) { return {half(of.scale, of.scale_of(i / 32) - 32)}; }
-group_scale scale_of(const load::mxfp4_block& of, int) { return {std::ldexp(1.0F, of.exponent - 128)}; }
+group_scale scale_of(const load::q5_0_block& block, int) { return {half(block.scale)}; }
+group_scale scale_of(const load::q5_1_block& block, int) {
+  return scale_from(half(block.minimum), half(block.scale), 16);
+}
+group_scale scale_of(const load::q8_0_block& block, int) { return {half(block.scale)}; }
+group_scale scale_of(const load::q2_k_block& block, int i) {
+  return scale_from(-half(block.minimum, block.scales[i / 16] >> 4), half(block.scale, block.scales[i / 16] & 15), 2);
+}
+group_scale scale_of(const load::q3_k_block& block, int i) { return {half(block.scale, block.scale_of(i / 16) - 32)}; }
+group_scale scale_of(const load::q4_k_block& block, int i) { return scale_of_minima(block, i / 32, 8); }
+group_scale scale_of(const load::q5_k_block& block, int i) { return scale_of_minima(block, i / 32, 16); }
+group_scale scale_of(const load::q6_k_block& block, int i) { return {half(block.scale, block.scales[i / 16])}; }
+group_scale scale_of(const load::iq4_nl_block& block, int) { return {half(block.scale)}; }
+group_scale scale_of(const load::iq4_xs_block& block, int i) {
+  return {half(block.scale, block.scale_of(i / 32) - 32)};
+}
+group_scale scale_of(const load::mxfp4_block& block, int) { return {std::ldexp(1.0F, block.exponent - 128)}; }
 
 /// MXFP4 as it is.
 struct e2m1_block : load::mxfp4_block {};
-int code_of(const e2m1_block& of, int i) { return nibble(of, i); }
-group_scale scale_of(const e2m1_block& of, int) { return {std::ldexp(1.0F, of.exponent - 127)}; }
+int code_of(const e2m1_block& block, int i) { return nibble(block, i); }
+group_scale scale_of(const e2m1_block& block, int) { return {std::ldexp(1.0F, block.exponent - 127)}; }
 
 template <class Block>
-void read_blocks(element_type type, std::span<const std::byte> stored, const quantized_rows& into) {
-  const auto form = kernels::form_of(into.packing);
+void read_blocks(element_type type, std::span<const std::byte> stored, const quantized_rows& rows) {
+  const auto form = kernels::form_of(rows.packing);
   const auto elements = static_cast<int>(load::layout(type).elements);
-  auto* code = static_cast<std::uint8_t*>(into.codes.mutable_data_ptr());
-  auto* scale = into.scales.mutable_data_ptr<float>();
+  auto* code = static_cast<std::uint8_t*>(rows.codes.mutable_data_ptr());
+  auto* scale = rows.scales.mutable_data_ptr<float>();
   for (; !stored.empty(); stored = stored.subspan(sizeof(Block))) {
     Block block;
     std::memcpy(&block, stored.data(), sizeof block);
@@ -150,35 +156,35 @@ std::optional<weight_packing> packing_of(std::span<const element_type> types) {
   return std::nullopt;
 }
 
-void read_stored_rows(element_type type, std::span<const std::byte> stored, const quantized_rows& into) {
+void read_stored_rows(element_type type, std::span<const std::byte> stored, const quantized_rows& rows) {
   switch (type) {
     case element_type::q4_0:
-      return read_blocks<load::q4_0_block>(type, stored, into);
+      return read_blocks<load::q4_0_block>(type, stored, rows);
     case element_type::q4_1:
-      return read_blocks<load::q4_1_block>(type, stored, into);
+      return read_blocks<load::q4_1_block>(type, stored, rows);
     case element_type::q5_0:
-      return read_blocks<load::q5_0_block>(type, stored, into);
+      return read_blocks<load::q5_0_block>(type, stored, rows);
     case element_type::q5_1:
-      return read_blocks<load::q5_1_block>(type, stored, into);
+      return read_blocks<load::q5_1_block>(type, stored, rows);
     case element_type::q8_0:
-      return read_blocks<load::q8_0_block>(type, stored, into);
+      return read_blocks<load::q8_0_block>(type, stored, rows);
     case element_type::q2_k:
-      return read_blocks<load::q2_k_block>(type, stored, into);
+      return read_blocks<load::q2_k_block>(type, stored, rows);
     case element_type::q3_k:
-      return read_blocks<load::q3_k_block>(type, stored, into);
+      return read_blocks<load::q3_k_block>(type, stored, rows);
     case element_type::q4_k:
-      return read_blocks<load::q4_k_block>(type, stored, into);
+      return read_blocks<load::q4_k_block>(type, stored, rows);
     case element_type::q5_k:
-      return read_blocks<load::q5_k_block>(type, stored, into);
+      return read_blocks<load::q5_k_block>(type, stored, rows);
     case element_type::q6_k:
-      return read_blocks<load::q6_k_block>(type, stored, into);
+      return read_blocks<load::q6_k_block>(type, stored, rows);
     case element_type::iq4_nl:
-      return read_blocks<load::iq4_nl_block>(type, stored, into);
+      return read_blocks<load::iq4_nl_block>(type, stored, rows);
     case element_type::iq4_xs:
-      return read_blocks<load::iq4_xs_block>(type, stored, into);
+      return read_blocks<load::iq4_xs_block>(type, stored, rows);
     case element_type::mxfp4:
-      return kernels::form_of(into.packing).e2m1 ? read_blocks<e2m1_block>(type, stored, into)
-                                                 : read_blocks<load::mxfp4_block>(type, stored, into);
+      return kernels::form_of(rows.packing).e2m1 ? read_blocks<e2m1_block>(type, stored, rows)
+                                                 : read_blocks<load::mxfp4_block>(type, stored, rows);
     default:
       throw std::logic_error("a matrix of numbers has no codes");
   }

@@ -13,8 +13,8 @@ namespace cogen::device {
 /// Codes of iq4 types are the integers of their table, and those of MXFP4 beside other types twice their numbers.
 std::optional<kernels::weight_packing> packing_of(std::span<const load::element_type> types);
 
-/// Writes the codes and scales of rows as they are stored. `into` is in host memory, with scales in float32, and has a
-/// packing that holds the type.
-void read_stored_rows(load::element_type type, std::span<const std::byte> stored, const quantized_rows& into);
+/// Writes the codes and scales of rows as they are stored. `rows` are in host memory, with scales in float32, and have
+/// a packing that holds the type.
+void read_stored_rows(load::element_type type, std::span<const std::byte> stored, const quantized_rows& rows);
 
 }  // namespace cogen::device

@@ -44,7 +44,7 @@ class stream {
 
   /// Enqueues a copy of contiguous rows of the same length: [rows, …]. Tensors that are not on the device are in
   /// memory of make_host(); if they are in pageable memory, the call may wait until the copy has ended.
-  virtual void copy_rows(const at::Tensor& to, const at::Tensor& from) = 0;
+  virtual void copy_rows(const at::Tensor& target, const at::Tensor& source) = 0;
 };
 
 }  // namespace cogen::device

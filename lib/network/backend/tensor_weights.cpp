@@ -40,17 +40,17 @@ quantized_rows room_for(std::int64_t rows, const quantized_rows& like) {
   return {room_for(rows, like.codes), room_for(rows, like.scales), like.packing};
 }
 
-void copy(const quantized_rows& from, const quantized_rows& into) {
-  into.codes.copy_(from.codes);
-  into.scales.copy_(from.scales);
+void copy(const quantized_rows& source, const quantized_rows& target) {
+  target.codes.copy_(source.codes);
+  target.scales.copy_(source.scales);
 }
 
 at::TensorOptions on_host() { return at::TensorOptions().dtype(at::kFloat); }
 
-bool stored_as(const weights::matrix_rows& from, at::ScalarType type) {
-  return (from.type() == load::element_type::bf16 && type == at::kBFloat16) ||
-         (from.type() == load::element_type::f16 && type == at::kHalf) ||
-         (from.type() == load::element_type::f32 && type == at::kFloat);
+bool stored_as(const weights::matrix_rows& matrix, at::ScalarType type) {
+  return (matrix.type() == load::element_type::bf16 && type == at::kBFloat16) ||
+         (matrix.type() == load::element_type::f16 && type == at::kHalf) ||
+         (matrix.type() == load::element_type::f32 && type == at::kFloat);
 }
 
 }  // namespace
@@ -92,29 +92,29 @@ stored_weights::stored_weights(const load::checkpoint& files, at::TensorOptions 
     : tensor_weights(like), tensors_(files, std::move(report)), form_(form), workers_(workers) {}
 
 std::vector<float> stored_weights::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
-  const auto from = tensors_.at(name, shape);
-  std::vector<float> values(static_cast<std::size_t>(from.rows() * from.columns()));
-  from.read_rows_as_float(0, from.rows(), values);
-  tensors_.count(from);
+  const auto weight = tensors_.get(name, shape);
+  std::vector<float> values(static_cast<std::size_t>(weight.rows() * weight.columns()));
+  weight.read_rows_as_float(0, weight.rows(), values);
+  tensors_.count(weight);
   return values;
 }
 
 at::Tensor stored_weights::matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) {
-  auto all = at::empty({rows_of(parts), inputs}, like());
+  auto result = at::empty({rows_of(parts), inputs}, like());
   for (std::int64_t first = 0; const auto& part : parts) {
-    read(tensors_.rows(part, inputs), all.narrow(0, first, part.rows));
+    read(tensors_.rows(part, inputs), result.narrow(0, first, part.rows));
     first += part.rows;
   }
-  return all;
+  return result;
 }
 
 at::Tensor stored_weights::vector(std::span<const weights::named_rows> parts) {
-  auto all = at::empty({rows_of(parts)}, like());
+  auto result = at::empty({rows_of(parts)}, like());
   for (std::int64_t first = 0; const auto& part : parts) {
-    read(tensors_.rows(part, std::nullopt), all.narrow(0, first, part.rows).unsqueeze(1));
+    read(tensors_.rows(part, std::nullopt), result.narrow(0, first, part.rows).unsqueeze(1));
     first += part.rows;
   }
-  return all;
+  return result;
 }
 
 /// Each thread has some of the rows.
@@ -128,74 +128,74 @@ void stored_weights::for_each_share(std::int64_t rows, const std::function<void(
   share(0, 0);
 }
 
-void stored_weights::read(const weights::matrix_rows& from, const at::Tensor& into) {
+void stored_weights::read(const weights::matrix_rows& matrix, const at::Tensor& out) {
   const auto type = c10::typeMetaToScalarType(like().dtype());
-  const auto at_once = rows_at_once(from.columns());
-  for (std::int64_t first = 0; first < into.size(0); first += at_once) {
-    const row_range which{first, std::min(at_once, into.size(0) - first)};
-    into.narrow(0, first, which.count)
-        .copy_(stored_as(from, type) ? read_as_stored(from, which, type) : read_numbers(from, which));
+  const auto at_once = rows_at_once(matrix.columns());
+  for (std::int64_t first = 0; first < out.size(0); first += at_once) {
+    const row_range which{first, std::min(at_once, out.size(0) - first)};
+    out.narrow(0, first, which.count)
+        .copy_(stored_as(matrix, type) ? read_as_stored(matrix, which, type) : read_numbers(matrix, which));
   }
-  tensors_.count(from.source());
+  tensors_.count(matrix.source());
 }
 
-at::Tensor stored_weights::read_as_stored(const weights::matrix_rows& from, const row_range& which,
+at::Tensor stored_weights::read_as_stored(const weights::matrix_rows& matrix, const row_range& which,
                                           at::ScalarType type) const {
-  const auto numbers = at::empty({which.count, from.columns()}, type);
-  const std::span to(static_cast<std::byte*>(numbers.mutable_data_ptr()), numbers.nbytes());
+  const auto numbers = at::empty({which.count, matrix.columns()}, type);
+  const std::span bytes(static_cast<std::byte*>(numbers.mutable_data_ptr()), numbers.nbytes());
   for_each_share(which.count, [&](const row_range& share) {
     const auto first = which.first + share.first;
-    from.read(first, first + share.count,
-              to.subspan(static_cast<std::size_t>(share.first) * from.row_bytes(),
-                         static_cast<std::size_t>(share.count) * from.row_bytes()));
+    matrix.read(first, first + share.count,
+                bytes.subspan(static_cast<std::size_t>(share.first) * matrix.row_bytes(),
+                              static_cast<std::size_t>(share.count) * matrix.row_bytes()));
   });
   return numbers;
 }
 
 /// [rows, columns] float32, in host memory.
-at::Tensor stored_weights::read_numbers(const weights::matrix_rows& from, const row_range& which) const {
-  const auto numbers = at::empty({which.count, from.columns()}, on_host());
-  const std::span to(numbers.mutable_data_ptr<float>(), static_cast<std::size_t>(numbers.numel()));
+at::Tensor stored_weights::read_numbers(const weights::matrix_rows& matrix, const row_range& which) const {
+  const auto numbers = at::empty({which.count, matrix.columns()}, on_host());
+  const std::span values(numbers.mutable_data_ptr<float>(), static_cast<std::size_t>(numbers.numel()));
   for_each_share(which.count, [&](const row_range& share) {
     const auto first = which.first + share.first;
-    from.read_as_float(first, first + share.count,
-                       to.subspan(static_cast<std::size_t>(share.first * from.columns()),
-                                  static_cast<std::size_t>(share.count * from.columns())));
+    matrix.read_as_float(first, first + share.count,
+                         values.subspan(static_cast<std::size_t>(share.first * matrix.columns()),
+                                        static_cast<std::size_t>(share.count * matrix.columns())));
   });
   return numbers;
 }
 
 device::projection stored_weights::projection(std::span<const weights::named_rows> parts, std::int64_t inputs) {
-  std::vector<weights::matrix_rows> all;
-  for (const auto& part : parts) all.push_back(tensors_.rows(part, inputs));
-  const auto packing = packing_of(all);
-  return packing ? read_packed(all, parts, *packing) : tensor_weights::projection(parts, inputs);
+  std::vector<weights::matrix_rows> matrices;
+  for (const auto& part : parts) matrices.push_back(tensors_.rows(part, inputs));
+  const auto packing = packing_of(matrices);
+  return packing ? read_packed(matrices, parts, *packing) : tensor_weights::projection(parts, inputs);
 }
 
 device::projection stored_weights::table(const weights::named_rows& rows, std::int64_t inputs) {
-  const auto from = tensors_.rows(rows, inputs);
-  const auto packing = packing_of_table(from);
-  return packing ? read_packed({&from, 1}, {&rows, 1}, *packing) : tensor_weights::table(rows, inputs);
+  const auto matrix = tensors_.rows(rows, inputs);
+  const auto packing = packing_of_table(matrix);
+  return packing ? read_packed({&matrix, 1}, {&rows, 1}, *packing) : tensor_weights::table(rows, inputs);
 }
 
 /// Some rows are packed at a time: that takes several times the memory of their codes.
-device::projection stored_weights::read_packed(std::span<const weights::matrix_rows> from,
+device::projection stored_weights::read_packed(std::span<const weights::matrix_rows> matrices,
                                                std::span<const weights::named_rows> parts,
                                                kernels::weight_packing packing) {
-  quantized_rows all{};
-  for (std::int64_t before = 0, index = 0; const auto& part : parts) {
-    const auto& rows = from[static_cast<std::size_t>(index++)];
+  quantized_rows packed{};
+  for (std::int64_t offset = 0, index = 0; const auto& part : parts) {
+    const auto& rows = matrices[static_cast<std::size_t>(index++)];
     const auto at_once = rows_at_once(rows.columns());
     for (std::int64_t first = 0; first < part.rows; first += at_once) {
       const row_range which{first, std::min(at_once, part.rows - first)};
-      const auto some = form_.on->pack(on_device(read_quantized(rows, which, packing)));
-      if (!all.codes.defined()) all = room_for(rows_of(parts), some);
-      copy(some, some_of(all, before + first, which.count));
+      const auto some = form_.ops->pack(on_device(read_quantized(rows, which, packing)));
+      if (!packed.codes.defined()) packed = room_for(rows_of(parts), some);
+      copy(some, some_of(packed, offset + first, which.count));
     }
     tensors_.count(rows.source());
-    before += part.rows;
+    offset += part.rows;
   }
-  return product_with(all);
+  return product_with(packed);
 }
 
 quantized_rows stored_weights::on_device(const quantized_rows& rows) const {
@@ -222,8 +222,8 @@ std::optional<kernels::weight_packing> stored_weights::packing_of(std::span<cons
 }
 
 /// Of an embedding or an output: codes stay as they are stored, or there are at least 8 bits, and no 8-bit floats.
-std::optional<kernels::weight_packing> stored_weights::packing_of_table(const weights::matrix_rows& from) const {
-  const auto type = from.type();
+std::optional<kernels::weight_packing> stored_weights::packing_of_table(const weights::matrix_rows& matrix) const {
+  const auto type = matrix.type();
   const auto as_stored = device::packing_of({&type, 1});
   switch (form_.bits) {
     case cogen::device_weights::whole:
@@ -240,24 +240,24 @@ std::optional<kernels::weight_packing> stored_weights::packing_of_table(const we
 }
 
 /// As they are stored, if the packing has such codes.
-quantized_rows stored_weights::read_quantized(const weights::matrix_rows& from, const row_range& which,
+quantized_rows stored_weights::read_quantized(const weights::matrix_rows& matrix, const row_range& which,
                                               kernels::weight_packing packing) const {
-  const auto type = from.type();
+  const auto type = matrix.type();
   const bool as_stored = form_.bits == cogen::device_weights::stored || device::packing_of({&type, 1}) == packing;
-  if (as_stored) return read_codes(from, which, packing);
-  const auto numbers = read_numbers(from, which).to(like().device());
+  if (as_stored) return read_codes(matrix, which, packing);
+  const auto numbers = read_numbers(matrix, which).to(like().device());
   const auto scales = c10::typeMetaToScalarType(like().dtype());
   return quantize(numbers, packing, scales);
 }
 
-quantized_rows stored_weights::read_codes(const weights::matrix_rows& from, const row_range& which,
+quantized_rows stored_weights::read_codes(const weights::matrix_rows& matrix, const row_range& which,
                                           kernels::weight_packing packing) const {
-  auto rows = make_quantized_rows(packing, which.count, from.columns(), on_host());
+  auto rows = make_quantized_rows(packing, which.count, matrix.columns(), on_host());
   for_each_share(which.count, [&](const row_range& share) {
-    std::vector<std::byte> stored(static_cast<std::size_t>(share.count) * from.row_bytes());
+    std::vector<std::byte> stored(static_cast<std::size_t>(share.count) * matrix.row_bytes());
     const auto first = which.first + share.first;
-    from.read(first, first + share.count, stored);
-    read_stored_rows(from.type(), stored, some_of(rows, share.first, share.count));
+    matrix.read(first, first + share.count, stored);
+    read_stored_rows(matrix.type(), stored, some_of(rows, share.first, share.count));
   });
   return rows;
 }
@@ -269,7 +269,7 @@ at::Tensor random_weights::matrix(std::span<const weights::named_rows> parts, st
 /// Of about the same size as unquantized ones. There is no file that has stored any.
 device::projection random_weights::projection(std::span<const weights::named_rows> parts, std::int64_t inputs) {
   if (form_.bits == cogen::device_weights::fp8)
-    return product_with(form_.on->pack(
+    return product_with(form_.ops->pack(
         quantize_in_fp8(matrix(parts, inputs).to(at::kFloat), c10::typeMetaToScalarType(like().dtype()))));
   const bool in_4_bits = form_.bits == cogen::device_weights::int4;
   if (!in_4_bits && form_.bits != cogen::device_weights::int8) return tensor_weights::projection(parts, inputs);
@@ -285,11 +285,11 @@ device::projection random_weights::codes(kernels::weight_packing packing, std::i
                                          std::int64_t inputs) const {
   const bool in_4_bits = packing == kernels::weight_packing::int4;
   const int largest = in_4_bits ? 15 : 127;
-  const auto made = make_quantized_rows(packing, rows, inputs, like());
-  made.codes.random_(in_4_bits ? 0 : -largest, largest + 1);
-  made.scales.fill_(2 * deviation_ / largest);
-  if (in_4_bits) made.scales.select(2, 1).zero_();
-  return product_with(form_.on->pack(made));
+  const auto quantized = make_quantized_rows(packing, rows, inputs, like());
+  quantized.codes.random_(in_4_bits ? 0 : -largest, largest + 1);
+  quantized.scales.fill_(2 * deviation_ / largest);
+  if (in_4_bits) quantized.scales.select(2, 1).zero_();
+  return product_with(form_.ops->pack(quantized));
 }
 
 at::Tensor random_weights::vector(std::span<const weights::named_rows> parts) {

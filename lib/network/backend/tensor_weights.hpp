@@ -81,7 +81,7 @@ class tensor_weights {
 /// How projections are stored, and the operators that pack quantized ones; they must outlive its users.
 struct projection_form {
   cogen::device_weights bits = cogen::device_weights::whole;
-  device::operators* on = nullptr;
+  device::operators* ops = nullptr;
 };
 
 /// Weights of a checkpoint, rounded to one number format. Members throw load::load_error like weight_reader's, and what
@@ -105,17 +105,17 @@ class stored_weights final : public tensor_weights {
  private:
   using row_range = weights::row_run;
 
-  void read(const weights::matrix_rows& from, const at::Tensor& into);
-  at::Tensor read_as_stored(const weights::matrix_rows& from, const row_range& which, at::ScalarType type) const;
-  at::Tensor read_numbers(const weights::matrix_rows& from, const row_range& which) const;
+  void read(const weights::matrix_rows& matrix, const at::Tensor& out);
+  at::Tensor read_as_stored(const weights::matrix_rows& matrix, const row_range& which, at::ScalarType type) const;
+  at::Tensor read_numbers(const weights::matrix_rows& matrix, const row_range& which) const;
   std::optional<kernels::weight_packing> packing_of(std::span<const weights::matrix_rows> parts) const;
-  std::optional<kernels::weight_packing> packing_of_table(const weights::matrix_rows& from) const;
-  device::projection read_packed(std::span<const weights::matrix_rows> from, std::span<const weights::named_rows> parts,
-                                 kernels::weight_packing packing);
+  std::optional<kernels::weight_packing> packing_of_table(const weights::matrix_rows& matrix) const;
+  device::projection read_packed(std::span<const weights::matrix_rows> matrices,
+                                 std::span<const weights::named_rows> parts, kernels::weight_packing packing);
   quantized_rows on_device(const quantized_rows& rows) const;
-  quantized_rows read_quantized(const weights::matrix_rows& from, const row_range& which,
+  quantized_rows read_quantized(const weights::matrix_rows& matrix, const row_range& which,
                                 kernels::weight_packing packing) const;
-  quantized_rows read_codes(const weights::matrix_rows& from, const row_range& which,
+  quantized_rows read_codes(const weights::matrix_rows& matrix, const row_range& which,
                             kernels::weight_packing packing) const;
   void for_each_share(std::int64_t rows, const std::function<void(const row_range&)>& read) const;
 

@@ -31,7 +31,7 @@ struct norm {
 
 /// A norm of each `width` neighbors in a row of queries or keys, with weights for all of the row.
 struct head_norm {
-  norm by;
+  norm params;
   std::int64_t width = 0;  ///< a head's, or that of all heads
 };
 
@@ -93,10 +93,10 @@ struct projection {
 };
 
 /// The rows of its weights with these indices, a copy without biases and adapters.
-projection rows_of(const projection& all, const at::Tensor& indices);
+projection rows_of(const projection& linear, const at::Tensor& indices);
 
 /// Its outputs [first, first + count), a view without adapters.
-projection outputs_of(const projection& all, std::int64_t first, std::int64_t count);
+projection outputs_of(const projection& linear, std::int64_t first, std::int64_t count);
 
 /// The angles of each position: that of position p is near[p % positions], rotated further by far[p / positions]. Rows
 /// are cosines, then sines. Without tables nothing is rotated.
@@ -118,7 +118,7 @@ struct rotations {
 struct heads {
   /// Its numbers are on the device of the weights.
   heads(const tensor_weights& weights, const models::attention_spec& spec, const weights::head_numbers& numbers,
-        rotations turn);
+        rotations angles);
 
   std::int64_t q_width() const { return shape.heads * shape.head_dim; }
   std::int64_t qkv_width() const { return shape.qkv_width() + (shape.output_gate ? q_width() : 0); }
@@ -197,10 +197,10 @@ struct tensors {
   }
 
   /// What they have as one, which they become views of. All have the same shape.
-  static stacked stack(const std::vector<projection*>& all);
+  static stacked stack(const std::vector<projection*>& projections);
 
-  static std::int64_t bytes(const projection& of);
-  static std::int64_t bytes(const norm& of);
+  static std::int64_t bytes(const projection& linear);
+  static std::int64_t bytes(const norm& params);
 };
 
 using channel_mix = parts::channel_mix<tensors>;

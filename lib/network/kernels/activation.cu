@@ -10,12 +10,12 @@ namespace {
 constexpr int threads = 256;
 
 struct silu {
-  static __device__ float of(float x) { return x / (1.0F + expf(-x)); }
+  static __device__ float apply(float x) { return x / (1.0F + expf(-x)); }
 };
 
 // 1 + tanh(u) is 2 / (1 + e^-2u); the factors are 2 sqrt(2 / π) and 0.044715 times that.
 struct gelu_tanh {
-  static __device__ float of(float x) { return x / (1.0F + expf(-x * fmaf(7.13548163e-2F, x * x, 1.59576912F))); }
+  static __device__ float apply(float x) { return x / (1.0F + expf(-x * fmaf(7.13548163e-2F, x * x, 1.59576912F))); }
 };
 
 template <class Function, class T>
@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(threads) gated_activation_kernel(gated_activat
   const eight x = load_eight(gate), up = load_eight(gate + operands.width);
   eight y;
 #pragma unroll
-  for (int i = 0; i < 8; ++i) y.at[i] = Function::of(x.at[i]) * up.at[i];
+  for (int i = 0; i < 8; ++i) y.values[i] = Function::apply(x.values[i]) * up.values[i];
   store_eight(static_cast<T*>(operands.out) + part * 8, y);
 }
 

@@ -72,12 +72,12 @@ void check(const token_rows& row, const attention_operands& operands) {
 // keys, some spans.
 class planner {
  public:
-  planner(const attention_operands& operands, plan& to) : operands_(operands), to_(to) {
-    to_.single.clear();
-    to_.whole.clear();
-    to_.pieces.clear();
-    to_.mergers.clear();
-    to_.partials = 0;
+  planner(const attention_operands& operands, plan& target) : operands_(operands), plan_(target) {
+    plan_.single.clear();
+    plan_.whole.clear();
+    plan_.pieces.clear();
+    plan_.mergers.clear();
+    plan_.partials = 0;
   }
 
   // The last queries, which see most, first: threads end closer together.
@@ -101,13 +101,13 @@ class planner {
   // memory that nothing has fetched.
   void cut_for(int threads) {
     std::int64_t spans = 0;
-    for (const attention_job& job : to_.single) spans += spans_of(job);
+    for (const attention_job& job : plan_.single) spans += spans_of(job);
     const auto at_once = std::max(spans_worth_a_task, spans / (threads * tasks_of_a_thread));
-    for (const attention_job& job : to_.single)
+    for (const attention_job& job : plan_.single)
       if (threads > 1 && spans_of(job) > at_once)
         split(job, divided_up(spans_of(job), at_once));
       else
-        to_.whole.push_back(job);
+        plan_.whole.push_back(job);
   }
 
  private:
@@ -139,7 +139,7 @@ class planner {
     job.end = end_seen(job);
     job.first_span = cache::first_seen(span, position) / attention_span;
     job.last_span = divided_up(job.end, attention_span);
-    (job.queries == 1 ? to_.single : to_.whole).push_back(job);
+    (job.queries == 1 ? plan_.single : plan_.whole).push_back(job);
   }
 
   static std::int64_t end_seen(const attention_job& job) {
@@ -154,19 +154,19 @@ class planner {
   static std::int64_t spans_of(const attention_job& job) { return job.last_span - job.first_span; }
 
   void split(const attention_job& job, std::int64_t count) {
-    to_.mergers.push_back({job, to_.partials});
+    plan_.mergers.push_back({job, plan_.partials});
     const std::int64_t record = partial_floats(job.heads, job.cache->head_dim);
     const auto begin_of = [&](std::int64_t piece) { return job.first_span + spans_of(job) * piece / count; };
     for (std::int64_t number = 0; number < count; ++number) {
-      split_job& piece = to_.pieces.emplace_back(job, to_.partials);
+      split_job& piece = plan_.pieces.emplace_back(job, plan_.partials);
       piece.job.first_span = begin_of(number);
       piece.job.last_span = begin_of(number + 1);
-      to_.partials += spans_of(piece.job) * record;
+      plan_.partials += spans_of(piece.job) * record;
     }
   }
 
   const attention_operands& operands_;
-  plan& to_;
+  plan& plan_;
 };
 
 // Calls attend(job) with this thread's scratch.

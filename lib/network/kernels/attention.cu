@@ -9,9 +9,9 @@
 namespace cogen::kernels::cuda {
 namespace {
 
-constexpr int most_heads = 16;  // that one thread block serves
+constexpr int max_heads = 16;  // that one thread block serves
 
-constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
+constexpr int divided_up(int n, int divisor) { return (n + divisor - 1) / divisor; }
 
 template <class T, class Stored, int D>
 using form_of = tile_form<std::conditional_t<std::is_same_v<Stored, fp8>, f16, T>, Stored, D>;
@@ -88,10 +88,10 @@ void check(const kv_layer& layer, const new_tokens& step, const decode_operands&
   if (!supports_decode_attention(layer, operands.type, operands.heads))
     refuse("heads of " + std::to_string(layer.head_dim) + " dimensions, " + std::to_string(operands.heads) + " on " +
            std::to_string(layer.kv_heads) + ", of these types are not supported");
-  constexpr int most_in_grid = 65535;
-  if (operands.splits < 1 || operands.splits > most_in_grid || step.count > most_in_grid)
+  constexpr int max_in_grid = 65535;
+  if (operands.splits < 1 || operands.splits > max_in_grid || step.count > max_in_grid)
     refuse("rows and splits may be up to 65,535");
-  if (operands.least_blocks < 1) refuse("a part has at least one block");
+  if (operands.min_blocks < 1) refuse("a part has at least one block");
   if (operands.splits > 1 && (operands.workspace == nullptr || operands.counters == nullptr))
     refuse("splits need a workspace and counters");
   if (operands.q_stride % 8 != 0) refuse("the queries' stride is not a multiple of 8");
@@ -118,7 +118,7 @@ std::size_t decode_workspace_bytes(int rows, int heads, int head_dim, int splits
 int fixed_splits(std::int64_t length) {
   constexpr std::int64_t most = 32;
   const auto blocks = (length + block_tokens - 1) / block_tokens + 1;  // a window may begin within one
-  return static_cast<int>(std::min((blocks + least_fixed_blocks - 1) / least_fixed_blocks, most));
+  return static_cast<int>(std::min((blocks + min_fixed_blocks - 1) / min_fixed_blocks, most));
 }
 
 int suggested_splits(int rows, int kv_heads, std::int64_t length, int multiprocessors) {
@@ -131,7 +131,7 @@ int suggested_splits(int rows, int kv_heads, std::int64_t length, int multiproce
 void decode_attention(const kv_layer& layer, const new_tokens& step, const decode_operands& operands,
                       cudaStream_t stream) {
   check(layer, step, operands);
-  const int group = operands.heads / layer.kv_heads, passes = divided_up(group, most_heads);
+  const int group = operands.heads / layer.kv_heads, passes = divided_up(group, max_heads);
   const decode_job job{layer, step, operands, group, divided_up(group, passes), passes};
   attend_splits(job, stream);
 }

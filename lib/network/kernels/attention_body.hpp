@@ -93,15 +93,15 @@ const std::byte* block_data(const cache::kv_range* ranges, int count, std::int64
   return range.data + (range.ring ? (number - range.first) % range.ring : number) * stride;
 }
 
-void scale_queries(const attention_job& job, const float* q, std::int64_t stride, float* to, std::int64_t dims) {
+void scale_queries(const attention_job& job, const float* q, std::int64_t stride, float* target, std::int64_t dims) {
   const int head_dim = job.cache->head_dim;
   const simd::f scale = simd::set(job.scale);
   for (std::int64_t query = 0; query < job.queries; ++query)
-    for (int head = 0; head < job.heads; ++head, to += dims) {
-      const float* from = q + query * stride + head * head_dim;
+    for (int head = 0; head < job.heads; ++head, target += dims) {
+      const float* source = q + query * stride + head * head_dim;
       over_row(
           head_dim, [&](row_span part)
-                        __attribute__((always_inline)) { store(to, simd::mul(load(from, part), scale), part); });
+                        __attribute__((always_inline)) { store(target, simd::mul(load(source, part), scale), part); });
     }
 }
 
@@ -113,41 +113,41 @@ struct row_range {
 
 // Products of queries with quantized keys [head_dim, 64]. Rounded to 8 bits, queries lose as little as keys of 8 bits
 // have. Beside keys of fewer bits that would add to what is lost, and times scales along rows it would be more.
-code_job scoring_job(const attention_job& job, const attention_scratch_layout& at, row_range rows) {
+code_job scoring_job(const attention_job& job, const attention_scratch_layout& scratch, row_range rows) {
   const bool whole = !job.cache->quantized.keys.along_rows;
   return {.form = &job.cache->quantized.keys,
           .depth = job.cache->head_dim,
           .columns = attention_block,
-          .a = at.query + rows.first * at.dims,
-          .a_stride = at.dims,
+          .a = scratch.query + rows.first * scratch.dims,
+          .a_stride = scratch.dims,
           .a_bits = whole && job.cache->quantized.keys.bits == 8 ? 8 : 15,
-          .c = at.scores + rows.first * attention_block,
+          .c = scratch.scores + rows.first * attention_block,
           .c_stride = attention_block,
           .rows = rows.last - rows.first,
-          .rounded = whole ? at.rounded + rows.first * rounded_row_floats(job.cache->head_dim) : nullptr};
+          .rounded = whole ? scratch.rounded + rows.first * rounded_row_floats(job.cache->head_dim) : nullptr};
 }
 
-void scale_queries(const attention_job& job, const attention_scratch_layout& at) {
-  scale_queries(job, job.q, job.q_stride, at.query, at.dims);
-  const code_job scoring = scoring_job(job, at, {0, at.rows});
+void scale_queries(const attention_job& job, const attention_scratch_layout& scratch) {
+  scale_queries(job, job.q, job.q_stride, scratch.query, scratch.dims);
+  const code_job scoring = scoring_job(job, scratch, {0, scratch.rows});
   if (scoring.form->bits > 0 && scoring.rounded) job.integers->round_rows(scoring);
-  if (job.cache->span.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, at.sink_query, at.dims);
+  if (job.cache->span.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, scratch.sink_query, scratch.dims);
 }
 
 // Scores of rows that see a whole block become weights e^(score - maximum): first all maxima, then all weights, so that
 // no row waits for the one before it.
-void weigh_whole_block(const attention_scratch_layout& at, row_range rows) {
+void weigh_whole_block(const attention_scratch_layout& scratch, row_range rows) {
   constexpr int vectors = attention_block / simd::width;
   for (std::int64_t row = rows.first; row < rows.last; ++row) {
-    const float* scores = at.scores + row * attention_block;
+    const float* scores = scratch.scores + row * attention_block;
     simd::f largest = simd::load(scores);
     COGEN_UNROLL
     for (int v = 1; v < vectors; ++v) largest = simd::max(largest, simd::load(scores + v * simd::width));
-    at.block.maximum[row] = simd::largest(largest);
+    scratch.block.maximum[row] = simd::largest(largest);
   }
   for (std::int64_t row = rows.first; row < rows.last; ++row) {
-    float* scores = at.scores + row * attention_block;
-    const simd::f reference = simd::set(at.block.maximum[row]);
+    float* scores = scratch.scores + row * attention_block;
+    const simd::f reference = simd::set(scratch.block.maximum[row]);
     simd::f total = simd::zero();
     COGEN_UNROLL
     for (int v = 0; v < vectors; ++v) {
@@ -155,7 +155,7 @@ void weigh_whole_block(const attention_scratch_layout& at, row_range rows) {
       simd::store(scores + v * simd::width, weight);
       total = simd::add(total, weight);
     }
-    at.block.sum[row] = simd::sum(total);
+    scratch.block.sum[row] = simd::sum(total);
   }
 }
 
@@ -183,9 +183,10 @@ void weigh(float* scores, std::int64_t first, std::int64_t last, std::int64_t co
   sum = simd::sum(total);
 }
 
-void clear(const attention_scratch_layout& at, const partial_rows& part) {
-  for (std::int64_t i = 0; i < at.rows * at.dims; i += simd::width) simd::store(part.values + i, simd::zero());
-  for (std::int64_t row = 0; row < at.rows; row += simd::width) {
+void clear(const attention_scratch_layout& scratch, const partial_rows& part) {
+  for (std::int64_t i = 0; i < scratch.rows * scratch.dims; i += simd::width)
+    simd::store(part.values + i, simd::zero());
+  for (std::int64_t row = 0; row < scratch.rows; row += simd::width) {
     simd::store(part.maximum + row, simd::set(minus_infinity));
     simd::store(part.sum + row, simd::zero());
   }
@@ -200,22 +201,22 @@ void merge_values(float* values, const float* added, float keep, float take, std
 }
 
 // Makes both relative to the larger maximum and adds them. Rows that see none of the added tokens do not change.
-void merge(const attention_scratch_layout& at, const partial_rows& into, const partial_rows& added) {
-  for (std::int64_t row = 0; row < at.rows; row += simd::width) {
-    const simd::f a = simd::load(into.maximum + row), b = simd::load(added.maximum + row);
+void merge(const attention_scratch_layout& scratch, const partial_rows& total, const partial_rows& added) {
+  for (std::int64_t row = 0; row < scratch.rows; row += simd::width) {
+    const simd::f a = simd::load(total.maximum + row), b = simd::load(added.maximum + row);
     const simd::f larger = simd::max(a, b);
     const simd::f reference = simd::where_less(larger, simd::set(-3e38F), simd::zero(), larger);
     const simd::f keep = exponential(simd::sub(a, reference)), take = exponential(simd::sub(b, reference));
-    const simd::f kept = simd::mul(simd::load(into.sum + row), keep);
-    simd::store(into.maximum + row, larger);
-    simd::store(into.sum + row, simd::fma(simd::load(added.sum + row), take, kept));
-    simd::store(at.old_weight + row, keep);
-    simd::store(at.new_weight + row, take);
+    const simd::f kept = simd::mul(simd::load(total.sum + row), keep);
+    simd::store(total.maximum + row, larger);
+    simd::store(total.sum + row, simd::fma(simd::load(added.sum + row), take, kept));
+    simd::store(scratch.old_weight + row, keep);
+    simd::store(scratch.new_weight + row, take);
   }
-  for (std::int64_t row = 0; row < at.rows; ++row)
+  for (std::int64_t row = 0; row < scratch.rows; ++row)
     if (added.maximum[row] != minus_infinity)
-      merge_values(into.values + row * at.dims, added.values + row * at.dims, at.old_weight[row], at.new_weight[row],
-                   at.dims);
+      merge_values(total.values + row * scratch.dims, added.values + row * scratch.dims, scratch.old_weight[row],
+                   scratch.new_weight[row], scratch.dims);
 }
 
 // One head's keys [head_dim, 64] or values [64, head_dim] of a block, and how far it is from there to what is read next
@@ -232,15 +233,16 @@ stored_plane unquantized(const float* numbers, std::int64_t stride) {
   return {cache::scalar::f32, reinterpret_cast<const std::byte*>(numbers), stride, 0, 0};
 }
 
-// at.scores of some rows with `count` tokens of a block and those around them; few rows read a whole block's at once.
-void score_rows(const attention_scratch_layout& at, const float* query, const stored_plane& keys, int head_dim,
+// scratch.scores of some rows with `count` tokens of a block and those around them; few rows read a whole block's at
+// once.
+void score_rows(const attention_scratch_layout& scratch, const float* query, const stored_plane& keys, int head_dim,
                 std::int64_t count, row_range rows) {
   const bool few = rows.last - rows.first <= few_rows;
   const auto columns = static_cast<int>(few ? attention_block : rounded_up(count, 2 * simd::width));
   multiply_stored(keys.type,
-                  {query + rows.first * at.dims, at.dims, keys.data, keys.stride,
-                   at.scores + rows.first * attention_block, attention_block, head_dim, keys.next, keys.after},
-                  rows.last - rows.first, columns, at.keys, attention_block);
+                  {query + rows.first * scratch.dims, scratch.dims, keys.data, keys.stride,
+                   scratch.scores + rows.first * attention_block, attention_block, head_dim, keys.next, keys.after},
+                  rows.last - rows.first, columns, scratch.keys, attention_block);
 }
 
 // cap * tanh(score / cap)
@@ -251,11 +253,11 @@ COGEN_INLINE simd::f softcapped(simd::f score, float cap) {
 }
 
 // Adds to some rows' scores with the `count` tokens from position `start` on what is learned of their distances.
-void add_distance_biases(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
+void add_distance_biases(const attention_job& job, const attention_scratch_layout& scratch, std::int64_t start,
                          std::int64_t count, row_range rows) {
   const std::int64_t most = job.max_distance;
   for (std::int64_t row = rows.first; row < rows.last; ++row) {
-    float* scores = at.scores + row * attention_block;
+    float* scores = scratch.scores + row * attention_block;
     const float* biases = job.distance_biases + row % job.heads * (2 * most + 1) + most;
     const std::int64_t distance = start - (job.first_position + row / job.heads);
     for (std::int64_t column = 0; column < count; ++column) {
@@ -266,12 +268,12 @@ void add_distance_biases(const attention_job& job, const attention_scratch_layou
 }
 
 // Caps the scores of the same, and adds what their distances weigh.
-void cap_and_slope(const attention_job& job, const attention_scratch_layout& at, std::int64_t start, std::int64_t count,
-                   row_range rows) {
+void cap_and_slope(const attention_job& job, const attention_scratch_layout& scratch, std::int64_t start,
+                   std::int64_t count, row_range rows) {
   alignas(64) float lanes[simd::width];
   for (int lane = 0; lane < simd::width; ++lane) lanes[lane] = static_cast<float>(lane);
   for (std::int64_t row = rows.first; row < rows.last; ++row) {
-    float* scores = at.scores + row * attention_block;
+    float* scores = scratch.scores + row * attention_block;
     const std::int64_t distance = start - (job.first_position + row / job.heads);
     const float slope = job.slopes ? job.slopes[row % job.heads] : 0.0F;
     for (std::int64_t column = 0; column < count; column += simd::width) {
@@ -283,36 +285,38 @@ void cap_and_slope(const attention_job& job, const attention_scratch_layout& at,
   }
 }
 
-void adjust_scores(const attention_job& job, const attention_scratch_layout& at, std::int64_t start, std::int64_t count,
-                   row_range rows) {
-  if (job.softcap > 0 || job.slopes) cap_and_slope(job, at, start, count, rows);
-  if (job.distance_biases) add_distance_biases(job, at, start, count, rows);
+void adjust_scores(const attention_job& job, const attention_scratch_layout& scratch, std::int64_t start,
+                   std::int64_t count, row_range rows) {
+  if (job.softcap > 0 || job.slopes) cap_and_slope(job, scratch, start, count, rows);
+  if (job.distance_biases) add_distance_biases(job, scratch, start, count, rows);
 }
 
-// at.scores of some queries' rows with `count` tokens, of which each query sees those that `visible` says, become
+// scratch.scores of some queries' rows with `count` tokens, of which each query sees those that `visible` says, become
 // weights.
 template <class Visible>
-void weigh_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t count, row_range rows,
+void weigh_rows(const attention_job& job, const attention_scratch_layout& scratch, std::int64_t count, row_range rows,
                 Visible visible) {
   const std::int64_t position = job.first_position + rows.first / job.heads;
   const std::int64_t last_position = job.first_position + (rows.last - 1) / job.heads;
   if (count == attention_block && visible(last_position).first <= 0 && visible(position).last >= count)
-    return weigh_whole_block(at, rows);
+    return weigh_whole_block(scratch, rows);
   for (std::int64_t row = rows.first; row < rows.last; ++row) {
     const visible_tokens seen = visible(job.first_position + row / job.heads);
-    weigh(at.scores + row * attention_block, seen.first > 0 ? seen.first : 0, seen.last < count ? seen.last : count,
-          rounded_up(count, simd::width), at.block.maximum[row], at.block.sum[row]);
+    weigh(scratch.scores + row * attention_block, seen.first > 0 ? seen.first : 0,
+          seen.last < count ? seen.last : count, rounded_up(count, simd::width), scratch.block.maximum[row],
+          scratch.block.sum[row]);
   }
 }
 
-// at.block of some rows: the weighted sums of `width` numbers of values [skipped, count).
-void sum_values(const attention_scratch_layout& at, const stored_plane& values, int width, std::int64_t skipped,
+// scratch.block of some rows: the weighted sums of `width` numbers of values [skipped, count).
+void sum_values(const attention_scratch_layout& scratch, const stored_plane& values, int width, std::int64_t skipped,
                 std::int64_t count, row_range rows) {
-  multiply_stored(values.type,
-                  {at.scores + rows.first * attention_block + skipped, attention_block,
-                   values.data + skipped * values.stride * cache::bytes_of(values.type), values.stride,
-                   at.block.values + rows.first * at.dims, at.dims, count - skipped, values.next, values.after},
-                  rows.last - rows.first, width, at.tokens, at.dims);
+  multiply_stored(
+      values.type,
+      {scratch.scores + rows.first * attention_block + skipped, attention_block,
+       values.data + skipped * values.stride * cache::bytes_of(values.type), values.stride,
+       scratch.block.values + rows.first * scratch.dims, scratch.dims, count - skipped, values.next, values.after},
+      rows.last - rows.first, width, scratch.tokens, scratch.dims);
 }
 
 // Of one head, whose keys begin at `data`.
@@ -324,39 +328,39 @@ stored_plane values_at(const cache::kv_view& view, const std::byte* data) {
 }
 
 // The same where values are the first `width` numbers of keys [head_dim, 64].
-void sum_latents(const attention_scratch_layout& at, const float* keys, int width, std::int64_t skipped,
+void sum_latents(const attention_scratch_layout& scratch, const float* keys, int width, std::int64_t skipped,
                  std::int64_t count, row_range rows) {
   const std::int64_t columns = rounded_up(width, simd::width);
   for (std::int64_t dim = 0; dim < columns; ++dim)
     for (std::int64_t token = skipped; token < count; ++token)
-      at.tokens[token * at.dims + dim] = dim < width ? keys[dim * attention_block + token] : 0.0F;
-  sum_values(at, unquantized(at.tokens, at.dims), static_cast<int>(columns), skipped, count, rows);
+      scratch.tokens[token * scratch.dims + dim] = dim < width ? keys[dim * attention_block + token] : 0.0F;
+  sum_values(scratch, unquantized(scratch.tokens, scratch.dims), static_cast<int>(columns), skipped, count, rows);
 }
 
-// at.block of some rows: the weighted sums of a block's stored values [skipped, count).
-void sum_stored(const attention_scratch_layout& at, const cache::kv_view& view, const std::byte* data,
+// scratch.block of some rows: the weighted sums of a block's stored values [skipped, count).
+void sum_stored(const attention_scratch_layout& scratch, const cache::kv_view& view, const std::byte* data,
                 std::int64_t skipped, std::int64_t count, row_range rows) {
-  if (view.latent_dim == 0) return sum_values(at, values_at(view, data), view.head_dim, skipped, count, rows);
+  if (view.latent_dim == 0) return sum_values(scratch, values_at(view, data), view.head_dim, skipped, count, rows);
   if (view.type == cache::scalar::f32)
-    return sum_latents(at, reinterpret_cast<const float*>(data), view.latent_dim, skipped, count, rows);
-  widen(view.type, {.b = data, .b_stride = attention_block, .depth = view.latent_dim}, attention_block, at.keys,
+    return sum_latents(scratch, reinterpret_cast<const float*>(data), view.latent_dim, skipped, count, rows);
+  widen(view.type, {.b = data, .b_stride = attention_block, .depth = view.latent_dim}, attention_block, scratch.keys,
         attention_block);
-  sum_latents(at, at.keys, view.latent_dim, skipped, count, rows);
+  sum_latents(scratch, scratch.keys, view.latent_dim, skipped, count, rows);
 }
 
-void attend_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start, visible_tokens seen,
-                 row_range rows) {
+void attend_rows(const attention_job& job, const attention_scratch_layout& scratch, std::int64_t start,
+                 visible_tokens seen, row_range rows) {
   const cache::kv_view& view = *job.cache;
   const std::int64_t count = seen.last - start;
   const std::byte* data =
       block_data(view.range, view.ranges, view.block_stride, start) + job.kv_head * view.head_stride;
-  score_rows(at, at.query, keys_at(view, data), view.head_dim, count, rows);
-  adjust_scores(job, at, start, count, rows);
+  score_rows(scratch, scratch.query, keys_at(view, data), view.head_dim, count, rows);
+  adjust_scores(job, scratch, start, count, rows);
   weigh_rows(
-      job, at, count, rows, [&](std::int64_t position) __attribute__((always_inline)) {
+      job, scratch, count, rows, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
       });
-  sum_stored(at, view, data, seen.first - start, count, rows);
+  sum_stored(scratch, view, data, seen.first - start, count, rows);
 }
 
 // The same of quantized keys and values; `head` is where the head's keys begin.
@@ -367,48 +371,49 @@ stored_quantized values_at(const cache::quantized_view& view, const std::byte* h
   return {view.values, head + values_from_keys, view.block_stride - values_from_keys, view.block_stride};
 }
 
-// at.scores of some rows with a whole quantized block.
-void score_quantized_rows(const attention_job& job, const attention_scratch_layout& at, const stored_quantized& keys,
-                          row_range rows) {
-  if (keys.form.bits > 0) return job.integers->multiply_codes(code_job_of(keys, scoring_job(job, at, rows)));
+// scratch.scores of some rows with a whole quantized block.
+void score_quantized_rows(const attention_job& job, const attention_scratch_layout& scratch,
+                          const stored_quantized& keys, row_range rows) {
+  if (keys.form.bits > 0) return job.integers->multiply_codes(code_job_of(keys, scoring_job(job, scratch, rows)));
   const int head_dim = job.cache->head_dim;
-  keys.form.dequantize(*keys.form.how, keys.head, head_dim, at.tokens);
+  keys.form.dequantize(*keys.form.quantizer, keys.head, head_dim, scratch.tokens);
   for (int token = 0; token < attention_block; ++token)
-    for (int dim = 0; dim < head_dim; ++dim) at.keys[dim * attention_block + token] = at.tokens[token * head_dim + dim];
-  score_rows(at, at.query, unquantized(at.keys, attention_block), head_dim, attention_block, rows);
+    for (int dim = 0; dim < head_dim; ++dim)
+      scratch.keys[dim * attention_block + token] = scratch.tokens[token * head_dim + dim];
+  score_rows(scratch, scratch.query, unquantized(scratch.keys, attention_block), head_dim, attention_block, rows);
 }
 
-// at.block of some rows: the weighted sums of the values of a whole quantized block, of which no query sees the first
-// `skipped`.
-void sum_quantized_values(const attention_job& job, const attention_scratch_layout& at, const stored_quantized& values,
-                          std::int64_t skipped, row_range rows) {
+// scratch.block of some rows: the weighted sums of the values of a whole quantized block, of which no query sees the
+// first `skipped`.
+void sum_quantized_values(const attention_job& job, const attention_scratch_layout& scratch,
+                          const stored_quantized& values, std::int64_t skipped, row_range rows) {
   const int head_dim = job.cache->head_dim;
   if (values.form.bits > 0)
     return job.integers->multiply_codes(
         code_job_of(values, {.depth = attention_block,
                              .columns = static_cast<int>(rounded_up(head_dim, simd::width)),
-                             .a = at.scores + rows.first * attention_block,
+                             .a = scratch.scores + rows.first * attention_block,
                              .a_stride = attention_block,
                              .a_bits = 15,
-                             .c = at.block.values + rows.first * at.dims,
-                             .c_stride = at.dims,
+                             .c = scratch.block.values + rows.first * scratch.dims,
+                             .c_stride = scratch.dims,
                              .rows = rows.last - rows.first}));
-  values.form.dequantize(*values.form.how, values.head, head_dim, at.keys);
-  sum_values(at, unquantized(at.keys, head_dim), head_dim, skipped, attention_block, rows);
+  values.form.dequantize(*values.form.quantizer, values.head, head_dim, scratch.keys);
+  sum_values(scratch, unquantized(scratch.keys, head_dim), head_dim, skipped, attention_block, rows);
 }
 
 // The same where values are the first `width` dimensions of quantized keys.
-void sum_quantized_latents(const attention_scratch_layout& at, const cache::kv_view& view, const stored_quantized& keys,
-                           std::int64_t skipped, row_range rows) {
+void sum_quantized_latents(const attention_scratch_layout& scratch, const cache::kv_view& view,
+                           const stored_quantized& keys, std::int64_t skipped, row_range rows) {
   if (keys.form.bits > 0) {
-    dequantize_rows(keys, view.latent_dim, attention_block, at.keys);
-    return sum_latents(at, at.keys, view.latent_dim, skipped, attention_block, rows);
+    dequantize_rows(keys, view.latent_dim, attention_block, scratch.keys);
+    return sum_latents(scratch, scratch.keys, view.latent_dim, skipped, attention_block, rows);
   }
-  keys.form.dequantize(*keys.form.how, keys.head, view.head_dim, at.keys);
-  sum_values(at, unquantized(at.keys, view.head_dim), view.latent_dim, skipped, attention_block, rows);
+  keys.form.dequantize(*keys.form.quantizer, keys.head, view.head_dim, scratch.keys);
+  sum_values(scratch, unquantized(scratch.keys, view.head_dim), view.latent_dim, skipped, attention_block, rows);
 }
 
-void attend_quantized_rows(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
+void attend_quantized_rows(const attention_job& job, const attention_scratch_layout& scratch, std::int64_t start,
                            visible_tokens seen, row_range rows) {
   const cache::quantized_view& quantized = job.cache->quantized;
   const std::byte* block = block_data(quantized.range, quantized.ranges, quantized.block_stride, start);
@@ -416,79 +421,80 @@ void attend_quantized_rows(const attention_job& job, const attention_scratch_lay
   const std::int64_t values_from_keys =
       quantized.value_offset + job.kv_head * (quantized.value_bytes - quantized.key_bytes);
   const stored_quantized keys = keys_at(quantized, head, values_from_keys);
-  score_quantized_rows(job, at, keys, rows);
-  adjust_scores(job, at, start, attention_block, rows);
+  score_quantized_rows(job, scratch, keys, rows);
+  adjust_scores(job, scratch, start, attention_block, rows);
   weigh_rows(
-      job, at, attention_block, rows, [&](std::int64_t position) __attribute__((always_inline)) {
+      job, scratch, attention_block, rows, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{first_visible(job, position) - start, visible_end(job, position) - start};
       });
   const std::int64_t skipped = seen.first - start;
-  if (job.cache->latent_dim > 0) return sum_quantized_latents(at, *job.cache, keys, skipped, rows);
-  sum_quantized_values(job, at, values_at(quantized, head, values_from_keys), skipped, rows);
+  if (job.cache->latent_dim > 0) return sum_quantized_latents(scratch, *job.cache, keys, skipped, rows);
+  sum_quantized_values(job, scratch, values_at(quantized, head, values_from_keys), skipped, rows);
 }
 
 // The first row whose query reads the block at `start` quantized.
-std::int64_t first_quantized_row(const attention_job& job, const attention_scratch_layout& at, std::int64_t start) {
+std::int64_t first_quantized_row(const attention_job& job, const attention_scratch_layout& scratch,
+                                 std::int64_t start) {
   const cache::quantized_view& quantized = job.cache->quantized;
-  if (!quantized.keys.how) return at.rows;
+  if (!quantized.keys.quantizer) return scratch.rows;
   const std::int64_t query = start + attention_block - 1 + quantized.residual - job.first_position;
-  return query <= 0 ? 0 : query * job.heads < at.rows ? query * job.heads : at.rows;
+  return query <= 0 ? 0 : query * job.heads < scratch.rows ? query * job.heads : scratch.rows;
 }
 
-void attend_block(const attention_job& job, const attention_scratch_layout& at, std::int64_t start,
+void attend_block(const attention_job& job, const attention_scratch_layout& scratch, std::int64_t start,
                   visible_tokens seen) {
-  const std::int64_t boundary = first_quantized_row(job, at, start);
-  if (boundary > 0) attend_rows(job, at, start, seen, {0, boundary});
-  if (boundary < at.rows) attend_quantized_rows(job, at, start, seen, {boundary, at.rows});
+  const std::int64_t boundary = first_quantized_row(job, scratch, start);
+  if (boundary > 0) attend_rows(job, scratch, start, seen, {0, boundary});
+  if (boundary < scratch.rows) attend_quantized_rows(job, scratch, start, seen, {boundary, scratch.rows});
 }
 
 // The first tokens, held against queries at their places inside the cache.
-void attend_sinks(const attention_job& job, const attention_scratch_layout& at) {
+void attend_sinks(const attention_job& job, const attention_scratch_layout& scratch) {
   const cache::kv_view& view = *job.cache;
   const std::int64_t last = view.span.causal ? job.end : view.range[0].end;
   const std::int64_t count = last < view.span.sinks ? last : view.span.sinks;
   const std::byte* data = view.range[0].data + job.kv_head * view.head_stride;
-  score_rows(at, at.sink_query, keys_at(view, data), view.head_dim, count, {0, at.rows});
-  adjust_scores(job, at, 0, count, {0, at.rows});
+  score_rows(scratch, scratch.sink_query, keys_at(view, data), view.head_dim, count, {0, scratch.rows});
+  adjust_scores(job, scratch, 0, count, {0, scratch.rows});
   weigh_rows(
-      job, at, count, {0, at.rows}, [&](std::int64_t position) __attribute__((always_inline)) {
+      job, scratch, count, {0, scratch.rows}, [&](std::int64_t position) __attribute__((always_inline)) {
         return visible_tokens{0, view.span.causal ? position + 1 : count};
       });
-  sum_stored(at, view, data, 0, count, {0, at.rows});
+  sum_stored(scratch, view, data, 0, count, {0, scratch.rows});
 }
 
-void attend_span(const attention_job& job, const attention_scratch_layout& at, std::int64_t span,
-                 const partial_rows& into) {
+void attend_span(const attention_job& job, const attention_scratch_layout& scratch, std::int64_t span,
+                 const partial_rows& partial) {
   const std::int64_t first = first_visible(job, job.first_position);
-  clear(at, into);
+  clear(scratch, partial);
   for (std::int64_t start = span * attention_span; start < (span + 1) * attention_span; start += attention_block) {
     const std::int64_t end = start + attention_block;
     const visible_tokens seen{first > start ? first : start, job.end < end ? job.end : end};
     if (seen.first >= seen.last) continue;
-    attend_block(job, at, start, seen);
-    merge(at, into, at.block);
+    attend_block(job, scratch, start, seen);
+    merge(scratch, partial, scratch.block);
   }
 }
 
-// at.total before the first span.
-void begin_total(const attention_job& job, const attention_scratch_layout& at) {
-  clear(at, at.total);
+// scratch.total before the first span.
+void begin_total(const attention_job& job, const attention_scratch_layout& scratch) {
+  clear(scratch, scratch.total);
   if (job.sink_logits)
-    for (std::int64_t row = 0; row < at.rows; ++row) {
-      at.total.maximum[row] = job.sink_logits[row % job.heads];
-      at.total.sum[row] = 1;
+    for (std::int64_t row = 0; row < scratch.rows; ++row) {
+      scratch.total.maximum[row] = job.sink_logits[row % job.heads];
+      scratch.total.sum[row] = 1;
     }
   if (!job.cache->span.sinks) return;
-  attend_sinks(job, at);
-  merge(at, at.total, at.block);
+  attend_sinks(job, scratch);
+  merge(scratch, scratch.total, scratch.block);
 }
 
-void write_quotients(const attention_scratch_layout& at, const attention_job& job) {
+void write_quotients(const attention_scratch_layout& scratch, const attention_job& job) {
   const int head_dim = job.cache->head_dim;
   const int value_dim = job.cache->value_dim();
-  for (std::int64_t row = 0; row < at.rows; ++row) {
-    const simd::f scale = simd::set(1.0F / at.total.sum[row]);
-    const float* values = at.total.values + row * at.dims;
+  for (std::int64_t row = 0; row < scratch.rows; ++row) {
+    const simd::f scale = simd::set(1.0F / scratch.total.sum[row]);
+    const float* values = scratch.total.values + row * scratch.dims;
     float* out = job.out + row / job.heads * job.out_stride + row % job.heads * head_dim;
     over_row(
         value_dim, [&](row_span part)
@@ -496,35 +502,36 @@ void write_quotients(const attention_scratch_layout& at, const attention_job& jo
   }
 }
 
-partial_rows partial_of_span(const attention_job& job, const attention_scratch_layout& at, std::int64_t span) {
-  return partial_at(job.partials + (span - job.first_span) * partial_floats(at.rows, at.dims), at.rows, at.dims);
+partial_rows partial_of_span(const attention_job& job, const attention_scratch_layout& scratch, std::int64_t span) {
+  return partial_at(job.partials + (span - job.first_span) * partial_floats(scratch.rows, scratch.dims), scratch.rows,
+                    scratch.dims);
 }
 
 void attention_tile(const attention_job& job) {
-  const attention_scratch_layout at(job.scratch, job.queries * job.heads, job.cache->head_dim);
-  scale_queries(job, at);
-  begin_total(job, at);
+  const attention_scratch_layout scratch(job.scratch, job.queries * job.heads, job.cache->head_dim);
+  scale_queries(job, scratch);
+  begin_total(job, scratch);
   for (std::int64_t span = job.first_span; span < job.last_span; ++span) {
-    attend_span(job, at, span, at.span);
-    merge(at, at.total, at.span);
+    attend_span(job, scratch, span, scratch.span);
+    merge(scratch, scratch.total, scratch.span);
   }
-  write_quotients(at, job);
+  write_quotients(scratch, job);
 }
 
 void attention_partials(const attention_job& job) {
-  const attention_scratch_layout at(job.scratch, job.queries * job.heads, job.cache->head_dim);
-  scale_queries(job, at);
+  const attention_scratch_layout scratch(job.scratch, job.queries * job.heads, job.cache->head_dim);
+  scale_queries(job, scratch);
   for (std::int64_t span = job.first_span; span < job.last_span; ++span)
-    attend_span(job, at, span, partial_of_span(job, at, span));
+    attend_span(job, scratch, span, partial_of_span(job, scratch, span));
 }
 
 void merge_attention_partials(const attention_job& job) {
-  const attention_scratch_layout at(job.scratch, job.queries * job.heads, job.cache->head_dim);
-  if (job.cache->span.sinks) scale_queries(job, at);
-  begin_total(job, at);
+  const attention_scratch_layout scratch(job.scratch, job.queries * job.heads, job.cache->head_dim);
+  if (job.cache->span.sinks) scale_queries(job, scratch);
+  begin_total(job, scratch);
   for (std::int64_t span = job.first_span; span < job.last_span; ++span)
-    merge(at, at.total, partial_of_span(job, at, span));
-  write_quotients(at, job);
+    merge(scratch, scratch.total, partial_of_span(job, scratch, span));
+  write_quotients(scratch, job);
 }
 
 }  // namespace

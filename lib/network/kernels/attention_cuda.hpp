@@ -22,7 +22,7 @@ struct decode_operands {
   void* workspace = nullptr;         // decode_workspace_bytes(); may be null for one split
   std::int32_t* counters = nullptr;  // [rows * heads], 0 before and after; may be null for one split
   int splits = 1;                    // into how many parts, at most, a row's keys are cut
-  int least_blocks = 1;              // that a part has, of 64 positions, but the last one
+  int min_blocks = 1;                // that a part has, of 64 positions, but the last one
 };
 
 /// Whether decode_attention() can read such a layer: head_dim 64, 96, 128 or 256, keys and values in the queries' type
@@ -37,7 +37,7 @@ int suggested_splits(int rows, int kv_heads, std::int64_t length, int multiproce
 
 /// Blocks and splits for any number of rows whose keys are at most `length`. With both, a row's keys are cut by its
 /// position alone, whatever the length.
-inline constexpr int least_fixed_blocks = 4;
+inline constexpr int min_fixed_blocks = 4;
 int fixed_splits(std::int64_t length);
 
 /// Attention of each row's query over the keys and values of its slot at positions up to its own, which are in the
@@ -45,7 +45,7 @@ int fixed_splits(std::int64_t length);
 ///
 /// The launch depends on the counts alone: lengths and slots are read on the device. A row's keys are cut into blocks
 /// of 64 positions from position 0 on, and the blocks that it attends to into at most `splits` equal parts. So its
-/// result is bitwise independent of the other rows, for the same `splits` and `least_blocks`. One kernel does it all:
+/// result is bitwise independent of the other rows, for the same `splits` and `min_blocks`. One kernel does it all:
 /// of the thread blocks that read a row's parts, the last to end puts them together, in their order. Scores and sums
 /// are float32; probabilities are rounded to the numbers' type (f16 for fp8 or quantized keys and values) before they
 /// are multiplied by values; quantized numbers are rounded to f16.

@@ -16,15 +16,15 @@ namespace {
 
 struct from_f32 {
   static constexpr int size = 4;
-  static simd::f load(const std::byte* from) { return simd::load(reinterpret_cast<const float*>(from)); }
+  static simd::f load(const std::byte* source) { return simd::load(reinterpret_cast<const float*>(source)); }
 };
 struct from_f16 {
   static constexpr int size = 2;
-  static simd::f load(const std::byte* from) { return simd::load_f16(from); }
+  static simd::f load(const std::byte* source) { return simd::load_f16(source); }
 };
 struct from_bf16 {
   static constexpr int size = 2;
-  static simd::f load(const std::byte* from) { return simd::load_bf16(from); }
+  static simd::f load(const std::byte* source) { return simd::load_bf16(source); }
 };
 
 // c [M, C vectors] = a [M, depth] b [depth, C vectors], each element one chain over ascending depth.
@@ -104,26 +104,26 @@ void multiply_few(const product& p, std::int64_t rows, std::int64_t columns) {
   multiply<Format, true, few_rows>(p, rows, columns, column);
 }
 
-// to [rows, to_stride] as float32, each row padded by zeros to whole vectors.
+// target [rows, target_stride] as float32, each row padded by zeros to whole vectors.
 template <class Format>
-void widen(const product& p, int width, float* to, std::int64_t to_stride) {
-  const std::byte* from = p.b;
-  for (std::int64_t row = 0; row < p.depth; ++row, from += p.b_stride * Format::size, to += to_stride)
+void widen(const product& p, int width, float* target, std::int64_t target_stride) {
+  const std::byte* source = p.b;
+  for (std::int64_t row = 0; row < p.depth; ++row, source += p.b_stride * Format::size, target += target_stride)
     over_row(
         width, [&](row_span span) __attribute__((always_inline)) {
-          const std::byte* at = from + span.at * Format::size;
-          __builtin_prefetch(at + p.next);
-          if (span.live == simd::width) return simd::store(to + span.at, Format::load(at));
+          const std::byte* numbers = source + span.offset * Format::size;
+          __builtin_prefetch(numbers + p.next);
+          if (span.live == simd::width) return simd::store(target + span.offset, Format::load(numbers));
           alignas(64) std::byte rest[simd::width * Format::size] = {};
-          __builtin_memcpy(rest, at, static_cast<std::size_t>(span.live) * Format::size);
-          simd::store(to + span.at, Format::load(rest));
+          __builtin_memcpy(rest, numbers, static_cast<std::size_t>(span.live) * Format::size);
+          simd::store(target + span.offset, Format::load(rest));
         });
 }
 
-void widen(cache::scalar type, const product& p, int width, float* to, std::int64_t to_stride) {
-  if (type == cache::scalar::f32) return widen<from_f32>(p, width, to, to_stride);
-  if (type == cache::scalar::f16) return widen<from_f16>(p, width, to, to_stride);
-  widen<from_bf16>(p, width, to, to_stride);
+void widen(cache::scalar type, const product& p, int width, float* target, std::int64_t target_stride) {
+  if (type == cache::scalar::f32) return widen<from_f32>(p, width, target, target_stride);
+  if (type == cache::scalar::f16) return widen<from_f16>(p, width, target, target_stride);
+  widen<from_bf16>(p, width, target, target_stride);
 }
 
 // The product with `width` numbers of the cache in each row, read where they lie. Those of 16 bits are widened once for

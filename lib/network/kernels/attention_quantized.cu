@@ -50,9 +50,9 @@ __device__ std::uint32_t numbers_of_pair(std::uint32_t word, int pair) {
     const std::uint32_t above_1024 = __byte_perm(word, 0x64646464, pair == 0 ? 0x4140 : 0x4342);
     return subtract_f16(above_1024, 0x64006400);
   } else {
-    constexpr int to = Bits == 4 ? 6 : 8;
+    constexpr int position = Bits == 4 ? 6 : 8;
     constexpr std::uint32_t mask = Bits == 4 ? 0x03C003C0 : 0x03000300, bias = Bits == 4 ? 0x4C004C00 : 0x44004400;
-    const int left = to - Bits * pair;
+    const int left = position - Bits * pair;
     return and_or<mask, bias>(left >= 0 ? word << (left >= 0 ? left : 0) : word >> (left < 0 ? -left : 0));
   }
 }
@@ -73,19 +73,19 @@ __device__ void load_codes(const std::byte* tile, int lane, std::uint32_t (&code
   for (int load = 0; load < Words / at_once; ++load) {
     const auto x = load_streamed<at_once>(tile + (load * 32 + lane) * at_once * 4, true);
 #pragma unroll
-    for (int i = 0; i < at_once; ++i) codes[load * at_once + i] = x.at[i];
+    for (int i = 0; i < at_once; ++i) codes[load * at_once + i] = x.values[i];
   }
 }
 
 // Scales and minimums of one token, for every 32 dims.
 template <int Chunks>
-__device__ void load_token_scales(const std::byte* from, std::uint32_t (&scales)[Chunks]) {
+__device__ void load_token_scales(const std::byte* source, std::uint32_t (&scales)[Chunks]) {
   constexpr int at_once = words_at_once(Chunks);
 #pragma unroll
   for (int first = 0; first < Chunks; first += at_once) {
-    const auto x = *reinterpret_cast<const words<at_once>*>(from + first * 4);
+    const auto x = *reinterpret_cast<const words<at_once>*>(source + first * 4);
 #pragma unroll
-    for (int i = 0; i < at_once; ++i) scales[first + i] = x.at[i];
+    for (int i = 0; i < at_once; ++i) scales[first + i] = x.values[i];
   }
 }
 
@@ -154,9 +154,10 @@ __device__ void load_quantized_values(const quantized_rows& rows, int position, 
     load_codes(plane + block_tokens * form::chunks * 4 + (token / tile_keys + tile) * 128 * form::value_words, lane,
                values.codes[tile]);
 #pragma unroll
-    for (int each = 0; each < 4; ++each)
-      load_token_scales(plane + (token + tile * tile_keys + lane % 4 * 2 + each % 2 + each / 2 * 8) * form::chunks * 4,
-                        values.by_token[tile][each]);
+    for (int index = 0; index < 4; ++index)
+      load_token_scales(
+          plane + (token + tile * tile_keys + lane % 4 * 2 + index % 2 + index / 2 * 8) * form::chunks * 4,
+          values.by_token[tile][index]);
   }
 }
 
@@ -172,8 +173,8 @@ __device__ void multiply_quantized_keys(const query_words* queries, const quanti
     if constexpr (Packing::keys_by_channel) {
 #pragma unroll
       for (int i = 0; i < 2; ++i) {
-        scale[i] = keys.by_channel[step].at[i];
-        minimum[i] = unbiased<bits>(keys.by_channel[step].at[2 + i], scale[i]);
+        scale[i] = keys.by_channel[step].values[i];
+        minimum[i] = unbiased<bits>(keys.by_channel[step].values[2 + i], scale[i]);
       }
     }
 #pragma unroll
@@ -212,8 +213,8 @@ __device__ void multiply_quantized_values(const words<4>& weights, const quantiz
       minimum[i] = unbiased<bits>(__byte_perm(first, second, 0x7632), scale[i]);
     }
 #pragma unroll
-    for (int each = 0; each < 4; ++each) {
-      const int product = chunk * 4 + each;
+    for (int index = 0; index < 4; ++index) {
+      const int product = chunk * 4 + index;
       std::uint32_t operand[2];
 #pragma unroll
       for (int i = 0; i < 2; ++i) {

@@ -57,13 +57,13 @@ struct row_cut {
   int blocks;  // of a split
   int splits;  // that have something to do
 
-  __device__ row_cut(const kv_layer& layer, int position, const decode_operands& by) {
+  __device__ row_cut(const kv_layer& layer, int position, const decode_operands& operands) {
     const int first = layer.window > 0 && position >= layer.window ? position + 1 - layer.window : 0;
     sinks = {0, min(layer.sinks, position + 1)};
     rest = {max(first, layer.sinks), position + 1};
     first_block = rest.begin / block_tokens;
     const int count = max(0, (rest.end + block_tokens - 1) / block_tokens - first_block);
-    blocks = max(by.least_blocks, (count + by.splits - 1) / by.splits);
+    blocks = max(operands.min_blocks, (count + operands.splits - 1) / operands.splits);
     splits = max(1, (count + blocks - 1) / blocks);
   }
 
@@ -109,17 +109,17 @@ __device__ inline bool skip_padding(const decode_job& job, const split_place& pl
   if (job.step.slots[place.row] >= 0) return false;
   T* out = out_of<T>(job, place);
   if (place.split == 0)
-    for (int at = static_cast<int>(threadIdx.x) * 8; at < place.heads * job.layer.head_dim;
-         at += static_cast<int>(blockDim.x) * 8)
-      store_eight(out + at, eight{});
+    for (int index = static_cast<int>(threadIdx.x) * 8; index < place.heads * job.layer.head_dim;
+         index += static_cast<int>(blockDim.x) * 8)
+      store_eight(out + index, eight{});
   return true;
 }
 
 __device__ inline head_rows rows_of(const decode_job& job, const split_place& place, int size) {
   const kv_layer& layer = job.layer;
-  const std::int64_t at =
+  const std::int64_t offset =
       job.step.slots[place.row] * layer.slot_stride + std::int64_t{place.kv_head} * layer.head_dim * size;
-  return {layer.keys + at, layer.values + at, layer.kv_heads * layer.head_dim * size, layer.sinks,
+  return {layer.keys + offset, layer.values + offset, layer.kv_heads * layer.head_dim * size, layer.sinks,
           layer.ring > 0 ? layer.ring : INT_MAX};
 }
 
@@ -141,22 +141,22 @@ union block_memory {
 
 /// Queries [heads, D], in the order in which products with `Form` take them.
 template <class T, class Form, int Rows>
-__device__ inline void load_queries(const T* from, int heads, int head_dim, query_words* to) {
-  for (int at = static_cast<int>(threadIdx.x); at < Form::steps * 32; at += static_cast<int>(blockDim.x)) {
-    const int lane = at % 32, dim = Form::key_dim(at / 32, lane);
+__device__ inline void load_queries(const T* source, int heads, int head_dim, query_words* target) {
+  for (int index = static_cast<int>(threadIdx.x); index < Form::steps * 32; index += static_cast<int>(blockDim.x)) {
+    const int lane = index % 32, dim = Form::key_dim(index / 32, lane);
     query_words query{};
 #pragma unroll
     for (int half = 0; half < Rows / 8; ++half) {
       const int head = lane / 4 + 8 * half;
       if (head >= heads) continue;
-      const auto four = *reinterpret_cast<const words<2>*>(from + head * head_dim + dim);
+      const auto four = *reinterpret_cast<const words<2>*>(source + head * head_dim + dim);
 #pragma unroll
       for (int pair = 0; pair < 2; ++pair) {
-        const float2 x = widen_word<T>(four.at[pair]);
-        query.at[pair * 2 + half] = word_of<typename Form::type>(x.x, x.y);
+        const float2 x = widen_word<T>(four.values[pair]);
+        query.values[pair * 2 + half] = word_of<typename Form::type>(x.x, x.y);
       }
     }
-    to[at] = query;
+    target[index] = query;
   }
 }
 
@@ -188,7 +188,7 @@ __device__ inline void merge_warps(const decode_job& job, const split_place& pla
                                    const block_memory<D, Rows>& memory) {
   constexpr int warps = block_shape<D, Rows>::warps;
   T* out = out_of<T>(job, place);
-  const partials to(job);
+  const partials output(job);
   for (int i = static_cast<int>(threadIdx.x); i < place.heads * D; i += block_shape<D, Rows>::threads) {
     const int head = i / D, dim = i % D;
     float most = -INFINITY, sum = 0.0F, value = 0.0F;
@@ -205,8 +205,8 @@ __device__ inline void merge_warps(const decode_job& job, const split_place& pla
       out[i] = T(value / sum);
     } else {
       const std::int64_t index = partials::index(job, place.row, place.first_head + head, place.split);
-      to.sums[index * D + dim] = value;
-      if (dim == 0) to.totals[index] = {most, sum};
+      output.sums[index * D + dim] = value;
+      if (dim == 0) output.totals[index] = {most, sum};
     }
   }
 }
@@ -232,11 +232,11 @@ template <class T, int D, int Rows>
 __device__ inline void merge_splits(const decode_job& job, const split_place& place, int splits) {
   constexpr int parts = (D + 127) / 128;  // a lane takes four neighboring dims of each
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-  const partials from(job);
+  const partials input(job);
   for (int head = warp; head < place.heads; head += block_shape<D, Rows>::warps) {
     const std::int64_t index = partials::index(job, place.row, place.first_head + head, 0);
     const auto total_of = [&](int split) {
-      const float2 total = __ldcg(reinterpret_cast<const float2*>(from.totals + index + split));
+      const float2 total = __ldcg(reinterpret_cast<const float2*>(input.totals + index + split));
       return partial{total.x, total.y};
     };
     float most = -INFINITY;
@@ -254,7 +254,7 @@ __device__ inline void merge_splits(const decode_job& job, const split_place& pl
       for (int part = 0; part < parts; ++part) {
         const int dim = (part * 32 + lane) * 4;
         if (dim >= D) continue;
-        const float4 value = __ldcg(reinterpret_cast<const float4*>(from.sums + (index + split) * D + dim));
+        const float4 value = __ldcg(reinterpret_cast<const float4*>(input.sums + (index + split) * D + dim));
         sums[part].x = fmaf(value.x, share, sums[part].x);
         sums[part].y = fmaf(value.y, share, sums[part].y);
         sums[part].z = fmaf(value.z, share, sums[part].z);

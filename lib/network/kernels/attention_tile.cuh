@@ -105,11 +105,11 @@ __device__ inline void load_keys(const head_rows& rows, const key_span& span, in
   for (int half = 0; half < 2; ++half) {
     const int key = lane / 4 + 8 * half;
     const bool seen = span.has(tile * tile_keys + key);
-    const std::byte* from =
+    const std::byte* source =
         rows.keys + std::int64_t{places.index(key)} * rows.row_bytes + lane % 4 * Form::key_words * 4;
 #pragma unroll
     for (int part = 0; part < Form::key_parts; ++part)
-      keys.part[half][part] = load_streamed<Form::key_words>(from + part * 4 * Form::key_words * 4, seen);
+      keys.part[half][part] = load_streamed<Form::key_words>(source + part * 4 * Form::key_words * 4, seen);
   }
 }
 
@@ -118,14 +118,14 @@ __device__ inline void load_values(const head_rows& rows, const key_span& span, 
                                    value_tile<Form>& values) {
   const tile_places places(rows, tile);
 #pragma unroll
-  for (int each = 0; each < 4; ++each) {
-    const int key = lane % 4 * 2 + each % 2 + each / 2 * 8;
+  for (int index = 0; index < 4; ++index) {
+    const int key = lane % 4 * 2 + index % 2 + index / 2 * 8;
     const bool seen = span.has(tile * tile_keys + key);
-    const std::byte* from =
+    const std::byte* source =
         rows.values + std::int64_t{places.index(key)} * rows.row_bytes + lane / 4 * Form::value_words * 4;
 #pragma unroll
     for (int part = 0; part < Form::value_parts; ++part)
-      values.part[each][part] = load_streamed<Form::value_words>(from + part * 8 * Form::value_words * 4, seen);
+      values.part[index][part] = load_streamed<Form::value_words>(source + part * 8 * Form::value_words * 4, seen);
   }
 }
 
@@ -148,10 +148,10 @@ __device__ inline void multiply_keys(const query_words* queries, const key_tile<
     for (int half = 0; half < 2; ++half) {
       const auto& key = keys.part[half][part];
       if constexpr (Form::size == 1) {
-        const std::uint32_t four = key.at[within];
+        const std::uint32_t four = key.values[within];
         multiply_add<T>(scores[half], query, f16_word_of_fp8(four & 0xffff), f16_word_of_fp8(four >> 16));
       } else {
-        multiply_add<T>(scores[half], query, key.at[2 * within], key.at[2 * within + 1]);
+        multiply_add<T>(scores[half], query, key.values[2 * within], key.values[2 * within + 1]);
       }
     }
   }
@@ -198,8 +198,8 @@ __device__ inline words<4> weigh(tile_scores& scores, const key_span& span, int 
         value[2 * row + 1] *= kept;
       }
     }
-    weights.at[row] = word_of<T>(weight[0], weight[1]);
-    weights.at[row + 2] = word_of<T>(weight[2], weight[3]);
+    weights.values[row] = word_of<T>(weight[0], weight[1]);
+    weights.values[row + 2] = word_of<T>(weight[2], weight[3]);
   }
   return weights;
 }
@@ -212,19 +212,23 @@ __device__ inline void multiply_values(const words<4>& weights, const value_tile
   for (int part = 0; part < Form::value_parts; ++part)
 #pragma unroll
     for (int word = 0; word < Form::value_words; ++word) {
-      const auto of = [&](int key) { return values.part[key][part].at[word]; };
+      const auto key_word = [&](int key) { return values.part[key][part].values[word]; };
       auto* product = sums + part * Form::value_numbers + word * (4 / Form::size);
       if constexpr (Form::size == 1) {
         // Bytes of two keys beside each other, dim by dim.
-        const std::uint32_t low[2] = {__byte_perm(of(0), of(1), 0x5140), __byte_perm(of(2), of(3), 0x5140)};
-        const std::uint32_t high[2] = {__byte_perm(of(0), of(1), 0x7362), __byte_perm(of(2), of(3), 0x7362)};
+        const std::uint32_t low[2] = {__byte_perm(key_word(0), key_word(1), 0x5140),
+                                      __byte_perm(key_word(2), key_word(3), 0x5140)};
+        const std::uint32_t high[2] = {__byte_perm(key_word(0), key_word(1), 0x7362),
+                                       __byte_perm(key_word(2), key_word(3), 0x7362)};
         multiply_add<T>(product[0], weights, f16_word_of_fp8(low[0] & 0xffff), f16_word_of_fp8(low[1] & 0xffff));
         multiply_add<T>(product[1], weights, f16_word_of_fp8(low[0] >> 16), f16_word_of_fp8(low[1] >> 16));
         multiply_add<T>(product[2], weights, f16_word_of_fp8(high[0] & 0xffff), f16_word_of_fp8(high[1] & 0xffff));
         multiply_add<T>(product[3], weights, f16_word_of_fp8(high[0] >> 16), f16_word_of_fp8(high[1] >> 16));
       } else {
-        multiply_add<T>(product[0], weights, __byte_perm(of(0), of(1), 0x5410), __byte_perm(of(2), of(3), 0x5410));
-        multiply_add<T>(product[1], weights, __byte_perm(of(0), of(1), 0x7632), __byte_perm(of(2), of(3), 0x7632));
+        multiply_add<T>(product[0], weights, __byte_perm(key_word(0), key_word(1), 0x5410),
+                        __byte_perm(key_word(2), key_word(3), 0x5410));
+        multiply_add<T>(product[1], weights, __byte_perm(key_word(0), key_word(1), 0x7632),
+                        __byte_perm(key_word(2), key_word(3), 0x7632));
       }
     }
 }

@@ -29,7 +29,8 @@ struct causal_convolution_operands {
 };
 
 /// Taps are added oldest first: bitwise independent of how a sequence's tokens are cut into steps, of other rows,
-/// and of the number of threads. Writes its part of every row's `after` completely. Any thread; allocates nothing.
+/// and of the number of threads. Writes its part of every row's `final_state` completely. Any thread; allocates
+/// nothing.
 void causal_convolution(const execution& run, std::span<const token_rows> rows,
                         const causal_convolution_operands& operands);
 

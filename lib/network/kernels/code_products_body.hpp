@@ -44,9 +44,9 @@ struct scales_of_rows {
 
   void load(const code_job& job, int group) {
     const std::byte* scales = job.block + std::ptrdiff_t{2} * group * job.form->rows;
-    for (int at = 0; at < job.depth; at += simd::width) {
-      simd::store(scale + at, simd::load_f16(scales + std::ptrdiff_t{2} * at));
-      simd::store(minimum + at, simd::load_f16(scales + job.form->minimums + std::ptrdiff_t{2} * at));
+    for (int index = 0; index < job.depth; index += simd::width) {
+      simd::store(scale + index, simd::load_f16(scales + std::ptrdiff_t{2} * index));
+      simd::store(minimum + index, simd::load_f16(scales + job.form->minimums + std::ptrdiff_t{2} * index));
     }
   }
 };
@@ -75,43 +75,43 @@ struct rounded_row {
 // have minimums, those are multiplied by what was rounded: products are then wrong by what rounding changed times whole
 // numbers, and not times codes, which are further from 0.
 template <bool Along, bool Whole, class Quad>
-COGEN_INLINE span_scale round_span(const code_job& job, const float* a, code_span span, const scales_of_rows& of,
+COGEN_INLINE span_scale round_span(const code_job& job, const float* a, code_span span, const scales_of_rows& scales,
                                    Quad* quads) {
   const int count = Whole ? code_span_rows : span.count;
   simd::f numbers[code_span_rows / simd::width];
   simd::f largest = simd::zero(), total = simd::zero();
-  for (int at = 0; at < count; at += simd::width) {
-    const float* from = a + span.first + at;
-    simd::f& number = numbers[at / simd::width];
-    number = Whole ? simd::load(from) : simd::load_first(from, count - at);
+  for (int index = 0; index < count; index += simd::width) {
+    const float* source = a + span.first + index;
+    simd::f& number = numbers[index / simd::width];
+    number = Whole ? simd::load(source) : simd::load_first(source, count - index);
     if constexpr (Along) {
-      total = dots::fma(number, simd::load(of.minimum + span.first + at), total);
-      number = simd::mul(number, simd::load(of.scale + span.first + at));
+      total = dots::fma(number, simd::load(scales.minimum + span.first + index), total);
+      number = simd::mul(number, simd::load(scales.scale + span.first + index));
     }
     largest = simd::max(largest, magnitude(number));
   }
-  const float most_steps = job.a_bits == 8 ? 127 : 127 * 128;
+  const float max_steps = job.a_bits == 8 ? 127 : 127 * 128;
   const float bound = simd::largest(largest);
-  const simd::f factor = simd::set(bound > smallest_rounded ? most_steps / bound : 0);
-  for (int at = 0; at < count; at += simd::width) {
-    const simd::f rounded = dots::fma(numbers[at / simd::width], factor, simd::set(rounding));
-    dots::store_quads(quads + at / 4, simd::bits(rounded));
+  const simd::f factor = simd::set(bound > smallest_rounded ? max_steps / bound : 0);
+  for (int index = 0; index < count; index += simd::width) {
+    const simd::f rounded = dots::fma(numbers[index / simd::width], factor, simd::set(rounding));
+    dots::store_quads(quads + index / 4, simd::bits(rounded));
     if constexpr (!Along) total = simd::add(total, simd::sub(rounded, simd::set(rounding)));
   }
-  const float scale = bound * (1 / most_steps);
+  const float scale = bound * (1 / max_steps);
   return {scale, Along ? simd::sum(total) : simd::sum(total) * scale};
 }
 
 template <bool Along, class Quad>
-COGEN_INLINE void round_to_quads(const code_job& job, std::int64_t row, const scales_of_rows& of, float* memory) {
+COGEN_INLINE void round_to_quads(const code_job& job, std::int64_t row, const scales_of_rows& scales, float* memory) {
   const float* a = job.a + row * job.a_stride;
-  const rounded_row<Quad> to(memory, job.depth);
-  span_scale* scale = to.spans;
+  const rounded_row<Quad> rounded(memory, job.depth);
+  span_scale* scale = rounded.spans;
   for (code_span span{0, 0}; span.first + span.count < job.depth; ++scale) {
     span = span_from(job, span.first + span.count, Along);
-    Quad* quads = to.quads + span.first / 4;
-    *scale = span.count == code_span_rows ? round_span<Along, true>(job, a, span, of, quads)
-                                          : round_span<Along, false>(job, a, span, of, quads);
+    Quad* quads = rounded.quads + span.first / 4;
+    *scale = span.count == code_span_rows ? round_span<Along, true>(job, a, span, scales, quads)
+                                          : round_span<Along, false>(job, a, span, scales, quads);
   }
 }
 
@@ -148,13 +148,13 @@ template <int Bits, bool Along, int M, int C, class Quad>
                                              block_fetch& fetch) {
   const cache::quantized_plane& form = *job.form;
   const int quad_bytes = 4 * form.row_bytes;
-  const std::byte* at[C];  // of the rows at hand
+  const std::byte* row_codes[C];  // of the rows at hand
   int shift[C];
   simd::f total[M][C];
   COGEN_UNROLL
   for (int c = 0; c < C; ++c) {
     const int place = column + c * simd::width;
-    at[c] = job.block + form.codes + 4 * (place % form.row_bytes);
+    row_codes[c] = job.block + form.codes + 4 * (place % form.row_bytes);
     shift[c] = place / form.row_bytes * Bits;
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) total[m][c] = simd::zero();
@@ -172,8 +172,8 @@ template <int Bits, bool Along, int M, int C, class Quad>
       dots::spread_codes codes[C];
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) {
-        simd::i bytes = simd::load_bits(at[c]);
-        at[c] += quad_bytes;
+        simd::i bytes = simd::load_bits(row_codes[c]);
+        row_codes[c] += quad_bytes;
         if constexpr (Bits < 8)
           bytes = simd::and_bits(simd::shift_right(bytes, shift[c]), simd::set_bits(((1 << Bits) - 1) * 0x01010101));
         codes[c] = dots::spread(bytes);

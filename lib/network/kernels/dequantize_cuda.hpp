@@ -18,8 +18,8 @@ struct packed_matrix {
   int outputs = 0;
 };
 
-/// Writes its numbers to `to` [outputs, inputs] of `type`, rounded. Throws std::invalid_argument for a matrix that is
+/// Writes its numbers to `out` [outputs, inputs] of `type`, rounded. Throws std::invalid_argument for a matrix that is
 /// not as said above, std::runtime_error if the kernel cannot be launched.
-void dequantize(const packed_matrix& of, void* to, cudaStream_t stream);
+void dequantize(const packed_matrix& matrix, void* out, cudaStream_t stream);
 
 }  // namespace cogen::kernels::cuda

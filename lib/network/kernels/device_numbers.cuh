@@ -16,14 +16,14 @@ using bf16 = __nv_bfloat16;
 using fp8 = __nv_fp8_e4m3;
 
 struct eight {
-  float at[8];
+  float values[8];
 };
 
 __device__ inline float2 widen(__half2 pair) { return __half22float2(pair); }
 __device__ inline float2 widen(__nv_bfloat162 pair) { return __bfloat1622float2(pair); }
 
-__device__ inline void narrow(float2 pair, __half2& to) { to = __float22half2_rn(pair); }
-__device__ inline void narrow(float2 pair, __nv_bfloat162& to) { to = __float22bfloat162_rn(pair); }
+__device__ inline void narrow(float2 pair, __half2& target) { target = __float22half2_rn(pair); }
+__device__ inline void narrow(float2 pair, __nv_bfloat162& target) { target = __float22bfloat162_rn(pair); }
 
 /// Two numbers that lie in one word.
 template <class T>
@@ -65,22 +65,22 @@ __device__ inline std::uint32_t fp8_of(float first, float second) {
 }
 
 template <class T>
-__device__ inline eight load_eight(const T* from) {
-  const uint4 words = *reinterpret_cast<const uint4*>(from);
+__device__ inline eight load_eight(const T* source) {
+  const uint4 words = *reinterpret_cast<const uint4*>(source);
   const float2 a = widen_word<T>(words.x), b = widen_word<T>(words.y);
   const float2 c = widen_word<T>(words.z), d = widen_word<T>(words.w);
   return {a.x, a.y, b.x, b.y, c.x, c.y, d.x, d.y};
 }
 
 template <>
-__device__ inline eight load_eight(const float* from) {
-  const float4 a = reinterpret_cast<const float4*>(from)[0], b = reinterpret_cast<const float4*>(from)[1];
+__device__ inline eight load_eight(const float* source) {
+  const float4 a = reinterpret_cast<const float4*>(source)[0], b = reinterpret_cast<const float4*>(source)[1];
   return {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
 }
 
 template <>
-__device__ inline eight load_eight(const fp8* from) {
-  const uint2 words = *reinterpret_cast<const uint2*>(from);
+__device__ inline eight load_eight(const fp8* source) {
+  const uint2 words = *reinterpret_cast<const uint2*>(source);
   const float2 a = widen_word<f16>(f16_word_of_fp8(words.x & 0xffff));
   const float2 b = widen_word<f16>(f16_word_of_fp8(words.x >> 16));
   const float2 c = widen_word<f16>(f16_word_of_fp8(words.y & 0xffff));
@@ -89,21 +89,23 @@ __device__ inline eight load_eight(const fp8* from) {
 }
 
 template <class T>
-__device__ inline void store_eight(T* to, const eight& x) {
-  *reinterpret_cast<uint4*>(to) = make_uint4(word_of<T>(x.at[0], x.at[1]), word_of<T>(x.at[2], x.at[3]),
-                                             word_of<T>(x.at[4], x.at[5]), word_of<T>(x.at[6], x.at[7]));
+__device__ inline void store_eight(T* target, const eight& x) {
+  *reinterpret_cast<uint4*>(target) =
+      make_uint4(word_of<T>(x.values[0], x.values[1]), word_of<T>(x.values[2], x.values[3]),
+                 word_of<T>(x.values[4], x.values[5]), word_of<T>(x.values[6], x.values[7]));
 }
 
 template <>
-__device__ inline void store_eight(float* to, const eight& x) {
-  reinterpret_cast<float4*>(to)[0] = make_float4(x.at[0], x.at[1], x.at[2], x.at[3]);
-  reinterpret_cast<float4*>(to)[1] = make_float4(x.at[4], x.at[5], x.at[6], x.at[7]);
+__device__ inline void store_eight(float* target, const eight& x) {
+  reinterpret_cast<float4*>(target)[0] = make_float4(x.values[0], x.values[1], x.values[2], x.values[3]);
+  reinterpret_cast<float4*>(target)[1] = make_float4(x.values[4], x.values[5], x.values[6], x.values[7]);
 }
 
 template <>
-__device__ inline void store_eight(fp8* to, const eight& x) {
-  *reinterpret_cast<uint2*>(to) = make_uint2(fp8_of(x.at[0], x.at[1]) | fp8_of(x.at[2], x.at[3]) << 16,
-                                             fp8_of(x.at[4], x.at[5]) | fp8_of(x.at[6], x.at[7]) << 16);
+__device__ inline void store_eight(fp8* target, const eight& x) {
+  *reinterpret_cast<uint2*>(target) =
+      make_uint2(fp8_of(x.values[0], x.values[1]) | fp8_of(x.values[2], x.values[3]) << 16,
+                 fp8_of(x.values[4], x.values[5]) | fp8_of(x.values[6], x.values[7]) << 16);
 }
 
 /// The numbers as they will be read once they have been stored as T.
@@ -112,9 +114,9 @@ __device__ inline eight rounded(const eight& x) {
   eight y;
 #pragma unroll
   for (int i = 0; i < 8; i += 2) {
-    const float2 pair = widen_word<T>(word_of<T>(x.at[i], x.at[i + 1]));
-    y.at[i] = pair.x;
-    y.at[i + 1] = pair.y;
+    const float2 pair = widen_word<T>(word_of<T>(x.values[i], x.values[i + 1]));
+    y.values[i] = pair.x;
+    y.values[i + 1] = pair.y;
   }
   return y;
 }

@@ -21,9 +21,9 @@ struct dots {
   static constexpr int code_vectors = 2;
 
   static i four(const std::int8_t* codes) {
-    std::int32_t all;
-    __builtin_memcpy(&all, codes, sizeof all);
-    return _mm256_set1_epi32(all);
+    std::int32_t word;
+    __builtin_memcpy(&word, codes, sizeof word);
+    return _mm256_set1_epi32(word);
   }
   static f fma(f a, f b, f c) { return _mm256_fmadd_ps(a, b, c); }
 
@@ -67,10 +67,10 @@ struct dots {
   using byte_quad = quad;
 
   // The first and the third of four numbers, and the second and the fourth.
-  static void store_quads(quad* to, i numbers) {
+  static void store_quads(quad* target, i numbers) {
     const i later = _mm256_slli_epi32(_mm256_shuffle_epi32(numbers, 0xee), 16);
     const i packed = _mm256_permute4x64_epi64(_mm256_blend_epi16(numbers, later, 0xaa), 0x08);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(target), _mm256_castsi256_si128(packed));
   }
 
   struct spread_codes {

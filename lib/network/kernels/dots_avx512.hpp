@@ -21,9 +21,9 @@ struct dots {
   static constexpr int code_vectors = 4;
 
   static i four(const std::int8_t* codes) {
-    std::int32_t all;
-    __builtin_memcpy(&all, codes, sizeof all);
-    return _mm512_set1_epi32(all);
+    std::int32_t word;
+    __builtin_memcpy(&word, codes, sizeof word);
+    return _mm512_set1_epi32(word);
   }
   static f fma(f a, f b, f c) { return _mm512_fmadd_ps(a, b, c); }
 
@@ -51,16 +51,16 @@ struct dots {
   };
 
   // The upper 8 bits of four numbers, and their 7 lower ones.
-  static void store_quads(quad* to, i numbers) {
+  static void store_quads(quad* target, i numbers) {
     const i upper = _mm512_and_si512(_mm512_slli_epi32(numbers, 1), _mm512_set1_epi32(0xff00));
     const i both = _mm512_ternarylogic_epi32(numbers, _mm512_set1_epi32(127), upper, 0xea);
     const __m128i order = _mm_setr_epi8(1, 5, 9, 13, 0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0);
     const i quads = _mm512_shuffle_epi8(both, _mm512_broadcast_i32x4(order));
     const i packed = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), quads);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(packed));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(target), _mm512_castsi512_si256(packed));
   }
-  static void store_quads(byte_quad* to, i numbers) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm512_cvtepi32_epi8(numbers));
+  static void store_quads(byte_quad* target, i numbers) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(target), _mm512_cvtepi32_epi8(numbers));
   }
 
   struct code_sum {
@@ -76,8 +76,8 @@ struct dots {
   struct byte_sum {
     i sum = _mm512_setzero_si512();
 
-    void add(spread_codes codes, const byte_quad& from) {
-      sum = _mm512_dpbusd_epi32(sum, codes, _mm512_set1_epi32(from.numbers));
+    void add(spread_codes codes, const byte_quad& factors) {
+      sum = _mm512_dpbusd_epi32(sum, codes, _mm512_set1_epi32(factors.numbers));
     }
     f value() const { return _mm512_cvtepi32_ps(sum); }
   };
@@ -124,11 +124,11 @@ struct dots {
   using byte_quad = quad;
 
   // The first and the third of four numbers, and the second and the fourth.
-  static void store_quads(quad* to, i numbers) {
+  static void store_quads(quad* target, i numbers) {
     const i later = _mm512_slli_epi32(_mm512_shuffle_epi32(numbers, _MM_PERM_DCDC), 16);
     const i pairs = _mm512_mask_blend_epi16(0xaaaaaaaa, numbers, later);
     const i packed = _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 0, 2, 4, 6), pairs);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm512_castsi512_si256(packed));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(target), _mm512_castsi512_si256(packed));
   }
 
   struct spread_codes {

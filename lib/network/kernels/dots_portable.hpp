@@ -29,16 +29,16 @@ struct dots {
   using byte_quad = quad;
 
   static i four(const std::int8_t* codes) {
-    std::int32_t all;
-    __builtin_memcpy(&all, codes, sizeof all);
-    return i{} + all;
+    std::int32_t word;
+    __builtin_memcpy(&word, codes, sizeof word);
+    return i{} + word;
   }
   // Fused, as on processors that have it.
   static f fma(f a, f b, f c) { return simd::fused(a, b, c); }
 
-  static void store_quads(quad* to, i numbers) {
+  static void store_quads(quad* target, i numbers) {
     numbers -= sum_start;
-    __builtin_memcpy(to, &numbers, sizeof numbers);
+    __builtin_memcpy(target, &numbers, sizeof numbers);
   }
 
   using spread_codes = i;
@@ -47,9 +47,9 @@ struct dots {
   struct code_sum {
     i sum{};
 
-    void add(spread_codes codes, const quad& from) {
+    void add(spread_codes codes, const quad& factors) {
       for (int byte = 0; byte < 4; ++byte)
-        sum += reinterpret_cast<i>((reinterpret_cast<u>(codes) >> (8 * byte)) & 255U) * from.numbers[byte];
+        sum += reinterpret_cast<i>((reinterpret_cast<u>(codes) >> (8 * byte)) & 255U) * factors.numbers[byte];
     }
     f value() const { return __builtin_convertvector(sum, f); }
   };

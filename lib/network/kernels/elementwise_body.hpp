@@ -83,31 +83,32 @@ COGEN_INLINE simd::f swiglu_oai(simd::f x, simd::f y, const float* parameters) {
   const simd::f gate = simd::min(limit, x);
   const simd::f up = simd::min(limit, simd::max(simd::sub(simd::zero(), limit), y));
   const simd::f power = exponential(simd::sub(simd::zero(), simd::mul(simd::set(parameters[0]), gate)));
-  const simd::f one = simd::set(1.0F);
-  return simd::mul(simd::add(up, one), simd::div(gate, simd::add(one, power)));
+  const simd::f unit = simd::set(1.0F);
+  return simd::mul(simd::add(up, unit), simd::div(gate, simd::add(unit, power)));
 }
 
 struct row_span {
-  std::int64_t at;
-  int live;  // lanes of the row from `at` on, at most simd::width
+  std::int64_t offset;
+  int live;  // lanes of the row from `offset` on, at most simd::width
 };
 
 template <class Body>
 COGEN_INLINE void over_row(std::int64_t width, Body body) {
-  std::int64_t at = 0;
-  for (; at + simd::width <= width; at += simd::width) body(row_span{at, simd::width});
-  if (at < width) body(row_span{at, static_cast<int>(width - at)});
+  std::int64_t offset = 0;
+  for (; offset + simd::width <= width; offset += simd::width) body(row_span{offset, simd::width});
+  if (offset < width) body(row_span{offset, static_cast<int>(width - offset)});
 }
 
-COGEN_INLINE simd::f load(const float* from, row_span span) {
-  return span.live == simd::width ? simd::load(from + span.at) : simd::load_first(from + span.at, span.live);
+COGEN_INLINE simd::f load(const float* source, row_span span) {
+  return span.live == simd::width ? simd::load(source + span.offset)
+                                  : simd::load_first(source + span.offset, span.live);
 }
 
-COGEN_INLINE void store(float* to, simd::f v, row_span span) {
+COGEN_INLINE void store(float* target, simd::f v, row_span span) {
   if (span.live == simd::width)
-    simd::store(to + span.at, v);
+    simd::store(target + span.offset, v);
   else
-    simd::store_first(to + span.at, v, span.live);
+    simd::store_first(target + span.offset, v, span.live);
 }
 
 void rms_norm_row(const rms_norm_job& job) {

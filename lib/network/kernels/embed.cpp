@@ -16,9 +16,9 @@ void embed(const execution& run, const tiled_matrix& table, std::span<const toke
       throw std::invalid_argument(
           fmt::format("token {} is outside the vocabulary of {} tokens", each, table.outputs()));
   for_each_row(*run.workers, static_cast<std::int64_t>(tokens.size()), table.inputs(), [&](std::int64_t row) {
-    float* to = out + row * out_stride;
-    table.row(tokens[static_cast<std::size_t>(row)], to);
-    if (scale != 1.0F) std::for_each_n(to, table.inputs(), [scale](float& value) { value *= scale; });
+    float* target = out + row * out_stride;
+    table.row(tokens[static_cast<std::size_t>(row)], target);
+    if (scale != 1.0F) std::for_each_n(target, table.inputs(), [scale](float& value) { value *= scale; });
   });
 }
 

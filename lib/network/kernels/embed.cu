@@ -9,7 +9,7 @@
 namespace cogen::kernels::cuda {
 namespace {
 
-constexpr int most_threads = 256;
+constexpr int max_threads = 256;
 
 // Of the block's row; -1 if it is not in the vocabulary.
 __device__ int token_of(const embed_operands& operands) {
@@ -26,30 +26,31 @@ __device__ Out* out_of(const embed_operands& operands) {
 }
 
 template <class Out>
-__device__ void store_scaled(Out* to, eight x, float scale) {
+__device__ void store_scaled(Out* target, eight x, float scale) {
 #pragma unroll
-  for (auto& number : x.at) number *= scale;
-  store_eight(to, x);
+  for (auto& number : x.values) number *= scale;
+  store_eight(target, x);
 }
 
 template <class T, class Out>
-__global__ void __launch_bounds__(most_threads) embed_kernel(embed_operands operands) {
+__global__ void __launch_bounds__(max_threads) embed_kernel(embed_operands operands) {
   const int token = token_of(operands);
   const T* row = static_cast<const T*>(operands.table) + std::int64_t{max(token, 0)} * operands.width;
   Out* out = out_of<Out>(operands);
-  for (int at = static_cast<int>(threadIdx.x) * 8; at < operands.width; at += static_cast<int>(blockDim.x) * 8)
-    store_scaled(out + at, token >= 0 ? load_eight(row + at) : eight{}, operands.scale);
+  for (int column = static_cast<int>(threadIdx.x) * 8; column < operands.width;
+       column += static_cast<int>(blockDim.x) * 8)
+    store_scaled(out + column, token >= 0 ? load_eight(row + column) : eight{}, operands.scale);
 }
 
 template <class Weights, class Out>
-__global__ void __launch_bounds__(most_threads) embed_packed_kernel(embed_operands operands) {
+__global__ void __launch_bounds__(max_threads) embed_packed_kernel(embed_operands operands) {
   using T = typename Weights::number;
   const int token = token_of(operands);
   const packed_rows table{operands.table, operands.scales, operands.width};
   const auto pieces = static_cast<int>(4 * packed_blocks(Weights::packing, operands.width));
   Out* out = out_of<Out>(operands);
-  for (int at = static_cast<int>(threadIdx.x); at < pieces; at += static_cast<int>(blockDim.x))
-    for_each_eight<Weights>(table, max(token, 0), at, [=](int eighth, const words<4>& x) {
+  for (int piece = static_cast<int>(threadIdx.x); piece < pieces; piece += static_cast<int>(blockDim.x))
+    for_each_eight<Weights>(table, max(token, 0), piece, [=](int eighth, const words<4>& x) {
       store_scaled(out + 8 * eighth, token >= 0 ? widened<T>(x) : eight{}, operands.scale);
     });
 }
@@ -70,7 +71,7 @@ void check(const embed_operands& operands) {
 
 void embed(const embed_operands& operands, cudaStream_t stream) {
   check(operands);
-  const int threads = std::min(most_threads, (operands.width / 8 + 31) / 32 * 32);
+  const int threads = std::min(max_threads, (operands.width / 8 + 31) / 32 * 32);
   const auto begin = [&](auto kernel) {
     launch("embed", kernel, dim3(static_cast<unsigned>(operands.rows)), threads, stream, operands);
   };
@@ -79,8 +80,8 @@ void embed(const embed_operands& operands, cudaStream_t stream) {
     using T = decltype(type);
     if (operands.packing == weight_packing::whole) return begin(widens ? embed_kernel<T, float> : embed_kernel<T, T>);
     with_packed_weights<T>(operands.packing, [&](auto weights) {
-      using of = decltype(weights);
-      begin(widens ? embed_packed_kernel<of, float> : embed_packed_kernel<of, T>);
+      using packed = decltype(weights);
+      begin(widens ? embed_packed_kernel<packed, float> : embed_packed_kernel<packed, T>);
     });
   });
 }

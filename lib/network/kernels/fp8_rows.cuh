@@ -8,7 +8,7 @@ namespace cogen::kernels::cuda {
 __device__ inline float largest_of(const eight& x) {
   float largest = 0.0F;
 #pragma unroll
-  for (const float each : x.at) largest = fmaxf(largest, fabsf(each));
+  for (const float each : x.values) largest = fmaxf(largest, fabsf(each));
   return largest;
 }
 
@@ -26,11 +26,11 @@ __device__ inline float block_maximum(float x) {
 /// The scale of a row, of which `largest` is the largest number.
 __device__ inline float fp8_scale(float largest) { return largest / 448.0F; }
 
-__device__ inline void store_as_fp8(void* row, int at, eight x, float scale) {
+__device__ inline void store_as_fp8(void* row, int column, eight x, float scale) {
   constexpr float least = 1.17549435e-38F;  // a row of zeros has no scale
 #pragma unroll
-  for (float& each : x.at) each /= fmaxf(scale, least);
-  store_eight(static_cast<fp8*>(row) + at, x);
+  for (float& each : x.values) each /= fmaxf(scale, least);
+  store_eight(static_cast<fp8*>(row) + column, x);
 }
 
 }  // namespace cogen::kernels::cuda

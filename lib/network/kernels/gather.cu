@@ -23,9 +23,9 @@ __global__ void __launch_bounds__(threads) gather_kernel(kv_layer layer, gathere
   const bool values = blockIdx.y == 1;
   const std::byte* rows = (values ? layer.values : layer.keys) + positions.slot * layer.slot_stride;
   const std::int64_t index = token_index(layer, positions.first + static_cast<int>(token));
-  const std::int64_t from = index * parts + part % parts;
-  T* to = static_cast<T*>(values ? positions.values : positions.keys);
-  store_eight(to + part * 8, load_eight(reinterpret_cast<const Stored*>(rows) + from * 8));
+  const std::int64_t source = index * parts + part % parts;
+  T* target = static_cast<T*>(values ? positions.values : positions.keys);
+  store_eight(target + part * 8, load_eight(reinterpret_cast<const Stored*>(rows) + source * 8));
 }
 
 // blockIdx.x: the block of 64 tokens, counted from that of the first position; y: the key head; z: 0 for keys, 1 for
@@ -40,24 +40,25 @@ __global__ void __launch_bounds__(threads)
   const std::byte* plane = quantized_head(layer, positions.slot, block, kv_head) +
                            (values ? quantized_plane_bytes(layer.quantized.keys, dims) : 0);
   const auto* codes = reinterpret_cast<const std::uint32_t*>(plane + scale_bytes(format, dims));
-  T* to = static_cast<T*>(values ? positions.values : positions.keys);
+  T* target = static_cast<T*>(values ? positions.values : positions.keys);
 
   const int words = code_words(dims, format.bits), at_once = words_at_once(words), pairs = pairs_in_word(format.bits);
-  for (int at = static_cast<int>(threadIdx.x); at < 4 * 32 * words; at += threads) {
-    const int tile = at / (32 * words), load = at % (32 * words) / (32 * at_once);
-    const int lane = at / at_once % 32, word = load * at_once + at % at_once;
+  for (int index = static_cast<int>(threadIdx.x); index < 4 * 32 * words; index += threads) {
+    const int tile = index / (32 * words), load = index % (32 * words) / (32 * at_once);
+    const int lane = index / at_once % 32, word = load * at_once + index % at_once;
     for (int i = 0; i < 2 * pairs; ++i) {
       const int pair = word * pairs + i / 2;
       const code_place place = values ? value_of_pair(tile, lane, pair, i % 2) : key_of_pair(tile, lane, pair, i % 2);
       const std::int64_t token = std::int64_t{block} * 64 + place.token - positions.first;
       if (token < 0 || token >= positions.count) continue;
-      const std::uint32_t code = codes[at] >> code_shift(format.bits, i / 2, i % 2) & ((1U << format.bits) - 1);
+      const std::uint32_t code = codes[index] >> code_shift(format.bits, i / 2, i % 2) & ((1U << format.bits) - 1);
       const std::byte* scale =
           plane + (format.by_channel ? channel_scale_at(dims, place.token / format.group, place.dim)
                                      : token_scale_at(dims, place.token, place.dim));
-      const float by = __half2float(*reinterpret_cast<const __half*>(scale));
+      const float factor = __half2float(*reinterpret_cast<const __half*>(scale));
       const float minimum = __half2float(*reinterpret_cast<const __half*>(scale + (format.by_channel ? 8 : 2)));
-      to[(token * layer.kv_heads + kv_head) * dims + place.dim] = T(fmaf(static_cast<float>(code), by, minimum));
+      target[(token * layer.kv_heads + kv_head) * dims + place.dim] =
+          T(fmaf(static_cast<float>(code), factor, minimum));
     }
   }
 }

@@ -16,13 +16,13 @@ class input_rows {
   // The stride is in elements.
   COGEN_INLINE input_rows(const Element* first, std::int64_t stride) : stride_(stride) {
     COGEN_UNROLL
-    for (int i = 0; i < pointers; ++i) at_[i] = first + 3 * i * stride;
+    for (int i = 0; i < pointers; ++i) rows_[i] = first + 3 * i * stride;
     keep_apart();
   }
-  COGEN_INLINE const Element* operator[](int row) const { return at_[row / 3] + row % 3 * stride_; }
+  COGEN_INLINE const Element* operator[](int row) const { return rows_[row / 3] + row % 3 * stride_; }
   COGEN_INLINE void advance(std::int64_t elements) {
     COGEN_UNROLL
-    for (int i = 0; i < pointers; ++i) at_[i] += elements;
+    for (int i = 0; i < pointers; ++i) rows_[i] += elements;
     keep_apart();
   }
 
@@ -31,10 +31,10 @@ class input_rows {
 
   COGEN_INLINE void keep_apart() {
     COGEN_UNROLL
-    for (int i = 0; i < pointers; ++i) asm("" : "+r"(at_[i]));
+    for (int i = 0; i < pointers; ++i) asm("" : "+r"(rows_[i]));
   }
 
-  const Element* at_[pointers];
+  const Element* rows_[pointers];
   std::int64_t stride_;
 };
 

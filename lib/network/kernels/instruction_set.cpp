@@ -37,7 +37,7 @@ constexpr named_set all_sets[] = {
     {instruction_set::emulated_avx512_bf16, "emulated_avx512_bf16"},
 };
 
-bool is_emulated(const named_set& each) { return each.name.starts_with(emulated); }
+bool is_emulated(const named_set& entry) { return entry.name.starts_with(emulated); }
 
 #if defined(COGEN_KERNELS_AVX2)
 bool has_f16c() {

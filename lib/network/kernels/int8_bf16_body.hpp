@@ -29,9 +29,9 @@ void multiply_pairs(const int8_job& job, int lane, std::int64_t row) {
     simd::i w[C];
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) {
-      const std::byte* at = data + 4 * c * simd::width;
-      __builtin_prefetch(at + 4096);
-      w[c] = simd::load_bits(at);
+      const std::byte* source = data + 4 * c * simd::width;
+      __builtin_prefetch(source + 4096);
+      w[c] = simd::load_bits(source);
     }
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
@@ -42,13 +42,13 @@ void multiply_pairs(const int8_job& job, int lane, std::int64_t row) {
   }
   COGEN_UNROLL
   for (int c = 0; c < C; ++c) {
-    const int at = lane + c * simd::width;
-    const int live = job.last_lane - at;
+    const int column = lane + c * simd::width;
+    const int live = job.last_lane - column;
     if (live <= 0) return;
-    const simd::f bias = job.bias ? simd::load_first(job.bias + at, live) : simd::zero();
+    const simd::f bias = job.bias ? simd::load_first(job.bias + column, live) : simd::zero();
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
-      float* y = job.y + (row + m) * job.y_stride + at;
+      float* y = job.y + (row + m) * job.y_stride + column;
       simd::f value = job.bias ? simd::add(sum[m][c], bias) : sum[m][c];
       if (job.add_to_y) value = simd::add(value, simd::load_first(y, live));
       simd::store_first(y, value, live);

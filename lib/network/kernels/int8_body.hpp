@@ -22,7 +22,7 @@ namespace {
 template <int C>
 struct kept_quads {
   COGEN_INLINE void keep(int quad, const dots::i (&w)[C]) { __builtin_memcpy(quads[quad], w, sizeof w); }
-  COGEN_INLINE dots::i at(std::size_t outlier, int c) const {
+  COGEN_INLINE dots::i load(std::size_t outlier, int c) const {
     return simd::load_bits(reinterpret_cast<const std::byte*>(&quads[0][c]) + outlier * C / 2);
   }
 
@@ -33,7 +33,7 @@ struct kept_quads {
 template <int C>
 struct panel_quads {
   COGEN_INLINE void keep(int, const dots::i (&)[C]) {}
-  COGEN_INLINE dots::i at(std::size_t outlier, int c) const {
+  COGEN_INLINE dots::i load(std::size_t outlier, int c) const {
     return simd::load_bits(quads + outlier + 4 * c * simd::width);
   }
 
@@ -94,8 +94,8 @@ struct panel_group {
   template <int C, class Use>
   COGEN_INLINE void quads(int part, Use use) const {
     COGEN_UNROLL
-    for (int at = 0; at < quads_in_group / Parts; ++at) {
-      const int quad = part * quads_in_group / Parts + at;
+    for (int index = 0; index < quads_in_group / Parts; ++index) {
+      const int quad = part * quads_in_group / Parts + index;
       dots::i w[C];
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) w[c] = simd::load_bits(values() + 4 * (quad * panel_lanes + c * simd::width));
@@ -104,7 +104,7 @@ struct panel_group {
   }
 
   // Scales of the first part, of the second, and minima likewise.
-  COGEN_INLINE float* field(int at) const { return reinterpret_cast<float*>(data) + at * panel_lanes; }
+  COGEN_INLINE float* field(int index) const { return reinterpret_cast<float*>(data) + index * panel_lanes; }
   COGEN_INLINE std::byte* values() const { return data + header; }
 
   std::byte* data;
@@ -186,13 +186,13 @@ struct int8_sums {
   COGEN_INLINE void finish(const int8_job& job, int lane, std::int64_t row) const {
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) {
-      const int at = lane + c * simd::width;
-      const int live = job.last_lane - at;
+      const int column = lane + c * simd::width;
+      const int live = job.last_lane - column;
       if (live <= 0) return;
-      const dots::f bias = job.bias ? simd::load_first(job.bias + at, live) : simd::zero();
+      const dots::f bias = job.bias ? simd::load_first(job.bias + column, live) : simd::zero();
       COGEN_UNROLL
       for (int m = 0; m < M; ++m) {
-        float* y = job.y + (row + m) * job.y_stride + at;
+        float* y = job.y + (row + m) * job.y_stride + column;
         dots::f value = job.bias ? simd::add(sum[m][c], bias) : sum[m][c];
         if (job.add_to_y) value = simd::add(value, simd::load_first(y, live));
         simd::store_first(y, value, live);
@@ -206,7 +206,7 @@ template <int Parts>
 struct outlier_of_part {
   static constexpr std::uint32_t bytes = quads_in_group / Parts * panel_quad_bytes;
 
-  COGEN_INLINE static std::size_t at(const activation_group& x, int part) {
+  COGEN_INLINE static std::size_t offset(const activation_group& x, int part) {
     return Parts == 1 ? x.outlier_at : static_cast<std::size_t>(part) * bytes + x.outlier_at % bytes;
   }
   COGEN_INLINE static dots::i codes(const activation_group& x, int part) {
@@ -253,10 +253,10 @@ COGEN_INLINE void add_part(const Weights& weights, int part, const activation_ro
   using outlier = outlier_of_part<Weights::parts>;
   COGEN_UNROLL
   for (int m = 0; m < M; ++m) {
-    const std::size_t at = outlier::at(*x[m], part);
+    const std::size_t offset = outlier::offset(*x[m], part);
     const dots::i codes = outlier::codes(*x[m], part);
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) sum[m][c] = integers::add(sum[m][c], seen.at(at, c), codes);
+    for (int c = 0; c < C; ++c) sum[m][c] = integers::add(sum[m][c], seen.load(offset, c), codes);
   }
   COGEN_UNROLL
   for (int m = 0; m < M; ++m) {
@@ -360,8 +360,8 @@ void multiply_by_spans(const int8_job& job) {
   const std::int64_t groups = job.inputs / quantized_group;
   const std::int64_t spans = (groups + panel_groups - 1) / panel_groups;
   for (int lane = job.first_lane; lane < job.last_lane; lane += panel_lanes)
-    for (std::int64_t at = 0; at < spans; ++at) {
-      const int8_span span{job, lane, groups * at / spans, groups * (at + 1) / spans, sums, ahead};
+    for (std::int64_t index = 0; index < spans; ++index) {
+      const int8_span span{job, lane, groups * index / spans, groups * (index + 1) / spans, sums, ahead};
       const Packed weights(job.tile, lane, span.first);
       if constexpr (Packed::whole_bytes) {
         multiply_blocks<dots::narrow_rows, 2>(span, weights);

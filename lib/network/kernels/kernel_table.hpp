@@ -110,10 +110,10 @@ struct attention_job {
 struct causal_convolution_job {
   const float* x;  // [tokens, channels]
   std::int64_t x_stride;
-  const float* weight;  // [taps, channels], all_channels floats between taps
-  const float* bias;    // [channels], or null
-  const float* before;  // [taps - 1, channels], likewise
-  float* after;
+  const float* weight;         // [taps, channels], all_channels floats between taps
+  const float* bias;           // [channels], or null
+  const float* initial_state;  // [taps - 1, channels], likewise
+  float* final_state;
   float* out;  // [tokens, channels]
   std::int64_t out_stride;
   std::int64_t tokens;
@@ -134,10 +134,10 @@ struct selective_scan_job {
   const float* b;  // [tokens, states]
   const float* c;  // [tokens, states]
   std::int64_t bc_stride;
-  const float* decay;   // [states, channels], all_channels floats between states
-  const float* skip;    // [channels]
-  const float* before;  // [states, channels], likewise
-  float* after;
+  const float* decay;          // [states, channels], all_channels floats between states
+  const float* skip;           // [channels]
+  const float* initial_state;  // [states, channels], likewise
+  float* final_state;
   float* out;  // [tokens, channels]
   std::int64_t out_stride;
   std::int64_t tokens;
@@ -160,8 +160,8 @@ struct linear_attention_job {
   std::int64_t rate_stride;
   float skip;
   bool delta;
-  const float* before;  // [keys, columns], all_columns floats between keys
-  float* after;
+  const float* initial_state;  // [keys, columns], all_columns floats between keys
+  float* final_state;
   float* out;  // [tokens, columns]
   std::int64_t out_stride;
   std::int64_t tokens;
@@ -188,10 +188,10 @@ struct time_mix_job {
   std::int64_t v_stride;
   const float* gate;  // [tokens, channels]
   std::int64_t gate_stride;
-  const float* decay;   // [channels]
-  const float* first;   // [channels]
-  const float* before;  // [3, channels], all_channels floats between each
-  float* after;
+  const float* decay;          // [channels]
+  const float* first;          // [channels]
+  const float* initial_state;  // [3, channels], all_channels floats between each
+  float* final_state;
   float* out;  // [tokens, channels]
   std::int64_t out_stride;
   std::int64_t tokens;
@@ -205,8 +205,10 @@ constexpr int max_attention_rows = 96;
 constexpr int max_head_dim = 1024;
 constexpr int largest_lanes = 16;  // of any instruction set
 
-static constexpr std::int64_t divided_up(std::int64_t n, std::int64_t by) { return (n + by - 1) / by; }
-static constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t to) { return divided_up(n, to) * to; }
+static constexpr std::int64_t divided_up(std::int64_t n, std::int64_t divisor) { return (n + divisor - 1) / divisor; }
+static constexpr std::int64_t rounded_up(std::int64_t n, std::int64_t multiple) {
+  return divided_up(n, multiple) * multiple;
+}
 
 /// Floats of one span's partial result: values, maximum and sum of each row.
 static constexpr std::int64_t partial_floats(std::int64_t rows, std::int64_t head_dim) {

@@ -53,8 +53,8 @@ class partition {
   }
 
   range rows(std::int64_t task, std::int64_t rows) const {
-    const std::int64_t at = task % row_ranges_;
-    return {rows * at / row_ranges_, rows * (at + 1) / row_ranges_};
+    const std::int64_t index = task % row_ranges_;
+    return {rows * index / row_ranges_, rows * (index + 1) / row_ranges_};
   }
 
  private:
@@ -143,16 +143,17 @@ class product {
 
 // Rows that are rounded are rounded in a region of their own, a product in each task.
 void multiply_together(const execution& run, std::span<const linear_product> products) {
-  std::array<std::optional<product>, most_together> all;
-  std::array<std::int64_t, most_together + 1> first{};
+  std::array<std::optional<product>, max_together> prepared;
+  std::array<std::int64_t, max_together + 1> first{};
   const auto count = static_cast<std::int64_t>(products.size());
   const auto prepare = [&](std::int64_t index, int) {
     const auto& [weights, operands] = products[static_cast<std::size_t>(index)];
-    if (!weights->empty() && operands.rows > 0) all[static_cast<std::size_t>(index)].emplace(run, *weights, operands);
+    if (!weights->empty() && operands.rows > 0)
+      prepared[static_cast<std::size_t>(index)].emplace(run, *weights, operands);
   };
   run.workers->parallel(count, prepare);
   for (std::size_t index = 0; index < products.size(); ++index)
-    first[index + 1] = first[index] + (all[index] ? all[index]->tasks() : 0);
+    first[index + 1] = first[index] + (prepared[index] ? prepared[index]->tasks() : 0);
   const auto ends = std::span(first).subspan(1, products.size());
   const auto product_of = [&](std::int64_t task) {
     return static_cast<std::size_t>(std::ranges::upper_bound(ends, task) - ends.begin());
@@ -160,7 +161,7 @@ void multiply_together(const execution& run, std::span<const linear_product> pro
   run.workers->parallel(ends.back(), [&](std::int64_t task, int) {
     const std::int64_t next = task + run.workers->threads();
     const auto index = product_of(task), next_index = product_of(std::min(next, ends.back() - 1));
-    all[index]->run_task(task - first[index], all[next_index]->weights_of(next - first[next_index]));
+    prepared[index]->run_task(task - first[index], prepared[next_index]->weights_of(next - first[next_index]));
   });
 }
 
@@ -179,8 +180,8 @@ void linear(const execution& run, const tiled_matrix& weights, const linear_oper
 }
 
 void linear(const execution& run, std::span<const linear_product> products) {
-  for (; !products.empty(); products = products.subspan(std::min(most_together, products.size())))
-    multiply_together(run, products.first(std::min(most_together, products.size())));
+  for (; !products.empty(); products = products.subspan(std::min(max_together, products.size())))
+    multiply_together(run, products.first(std::min(max_together, products.size())));
 }
 
 }  // namespace cogen::kernels

@@ -22,7 +22,7 @@ constexpr int warps = sums_of_row;
 constexpr int threads = warps * 32;
 constexpr int group_tiles = 2;  // their sums are put together at the same time
 
-constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
+constexpr int divided_up(int n, int divisor) { return (n + divisor - 1) / divisor; }
 
 template <class Weights>
 constexpr int step_inputs = Weights::piece::halves * half_step * warps;
@@ -39,9 +39,9 @@ constexpr int stage_bytes = scale_begin<Weights> + piece_bytes * tile_outputs * 
 
 // Steps with weights under way: fewer where x takes most of the shared memory, or sums do.
 template <int Rows>
-constexpr int warp_bytes = Rows <= 8                  ? 6144
-                           : Rows <= most_normed_rows ? 4096
-                                                      : 5120;
+constexpr int warp_bytes = Rows <= 8                 ? 6144
+                           : Rows <= max_normed_rows ? 4096
+                                                     : 5120;
 template <class Weights, int Rows>
 constexpr int depth = std::min(4, warp_bytes<Rows> / stage_bytes<Weights>);
 template <class Weights, int Rows>
@@ -64,8 +64,8 @@ struct range {
 };
 
 __device__ range tiles_of_block(const linear_job& job) {
-  const int all = divided_up(job.operands.outputs, tile_outputs), blocks = static_cast<int>(gridDim.x);
-  const auto first = [&](int block) { return (all / blocks * block + min(block, all % blocks)) << job.pairs(); };
+  const int tiles = divided_up(job.operands.outputs, tile_outputs), blocks = static_cast<int>(gridDim.x);
+  const auto first = [&](int block) { return (tiles / blocks * block + min(block, tiles % blocks)) << job.pairs(); };
   const int block = static_cast<int>(blockIdx.x);
   return {first(block), first(block + 1)};
 }
@@ -116,7 +116,7 @@ class weight_stream {
   static constexpr int step_pieces = 4 * warps;
   static constexpr bool shares_copies = Weights::high_pieces > 0 || Weights::scale_bytes > 0;
 
-  __device__ std::uint32_t place(std::uint32_t at) const { return place_ + memory_ + at; }
+  __device__ std::uint32_t place(std::uint32_t offset) const { return place_ + memory_ + offset; }
   __device__ std::uint32_t piece_place(int i) const { return place((32 * i + lane_index()) * piece_bytes); }
   __device__ std::uint32_t high_place(int i) const {
     return place(high_begin + (32 * i + lane_index()) * of_piece::high_words * 4);
@@ -140,8 +140,8 @@ class weight_stream {
   __device__ void begin_copy() {
     if (tile_ < end_) {
       const bool inside = piece_ < job_.row_pieces;
-      copy_streamed(piece_place(0), from_, inside && outputs_ > 0);
-      copy_streamed(piece_place(1), from_ + std::int64_t{8} * job_.row_stride, inside && outputs_ > 8);
+      copy_streamed(piece_place(0), source_, inside && outputs_ > 0);
+      copy_streamed(piece_place(1), source_ + std::int64_t{8} * job_.row_stride, inside && outputs_ > 8);
       if constexpr (shares_copies) copy_shared();
       advance();
     }
@@ -165,19 +165,19 @@ class weight_stream {
 
   // Pieces of each row of the tile, of which the matrix's first row has these.
   template <int Pieces>
-  __device__ void copy_rows(std::uint32_t to, const words<4>* from, int stride, bool inside) {
+  __device__ void copy_rows(std::uint32_t target, const words<4>* source, int stride, bool inside) {
 #pragma unroll
     for (int first = 0; first < tile_outputs * Pieces; first += 32) {
-      const int at = first + lane_index(), row = at / Pieces;
+      const int piece = first + lane_index(), row = piece / Pieces;
       if (row >= tile_outputs) return;
-      copy_streamed(to + at * piece_bytes, from + (first_row() + row) * stride + at % Pieces,
+      copy_streamed(target + piece * piece_bytes, source + (first_row() + row) * stride + piece % Pieces,
                     inside && first_output() + row < job_.operands.outputs);
     }
   }
 
   __device__ void advance() {
     piece_ += step_pieces;
-    from_ += step_pieces;
+    source_ += step_pieces;
     if (++step_ < min(chunk_ + job_.chunk_steps, job_.steps)) return;
     if (++tile_ == min(group_ + group_tiles, end_)) {
       chunk_ += job_.chunk_steps;
@@ -202,7 +202,7 @@ class weight_stream {
     const int row = lane_index() / 4;
     outputs_ = job_.operands.outputs - first_output() - row;
     piece_ = (step_ * warps + warp_index()) * 4 + lane_index() % 4;
-    from_ = static_cast<const words<4>*>(job_.operands.weights) + (first_row() + row) * job_.row_stride + piece_;
+    source_ = static_cast<const words<4>*>(job_.operands.weights) + (first_row() + row) * job_.row_stride + piece_;
   }
 
   const linear_job& job_;
@@ -218,7 +218,7 @@ class weight_stream {
   int step_ = 0;
 
   // By the lane: from its first row of the tile on.
-  const words<4>* from_;
+  const words<4>* source_;
   int piece_;
   int outputs_;  // that are left
 };
@@ -250,17 +250,17 @@ __device__ void read_scales(const linear_operands& operands, float* scales) {
 // A warp's products of a tile with each eight rows of x: as the lanes hold them, see multiply_add().
 template <int Rows>
 struct tile_product {
-  float at[Rows / 8][4];
+  float values[Rows / 8][4];
 };
 
 // Those of `Some` rows from `first` on.
 template <int Some, int Rows>
-__device__ tile_product<Some> some_of(const tile_product<Rows>& all, int first) {
+__device__ tile_product<Some> some_of(const tile_product<Rows>& product, int first) {
   tile_product<Some> some;
 #pragma unroll
   for (int eighth = 0; eighth < Some / 8; ++eighth)
 #pragma unroll
-    for (int i = 0; i < 4; ++i) some.at[eighth][i] = all.at[first / 8 + eighth][i];
+    for (int i = 0; i < 4; ++i) some.values[eighth][i] = product.values[first / 8 + eighth][i];
   return some;
 }
 
@@ -280,14 +280,15 @@ class input_rows {
     for (int first = 0; first < operands_.rows; first += batch) {
       float squares[batch] = {};
 #pragma unroll 1
-      for (int at = static_cast<int>(threadIdx.x) * 8; at < operands_.inputs; at += threads * 8) {
+      for (int column = static_cast<int>(threadIdx.x) * 8; column < operands_.inputs; column += threads * 8) {
         eight x[batch];
 #pragma unroll
-        for (int i = 0; i < batch; ++i) x[i] = load_eight(row<float>(first + i) + at);
+        for (int i = 0; i < batch; ++i) x[i] = load_eight(row<float>(first + i) + column);
 #pragma unroll
         for (int i = 0; i < batch; ++i)
 #pragma unroll
-          for (int each = 0; each < 8; ++each) squares[i] = fmaf(x[i].at[each], x[i].at[each], squares[i]);
+          for (int element = 0; element < 8; ++element)
+            squares[i] = fmaf(x[i].values[element], x[i].values[element], squares[i]);
       }
       add_lanes(squares);
 #pragma unroll
@@ -333,10 +334,10 @@ class input_rows {
 #pragma unroll
       for (int eighth = 0; eighth < Rows / 8; ++eighth) {
         const words<4> rows = load_shared(x + min(lane + 32 * eighth, last) * piece_bytes);
-        multiply_add<T>(sums.at[eighth], {{first.at[0], second.at[0], first.at[1], second.at[1]}}, rows.at[0],
-                        rows.at[1]);
-        multiply_add<T>(sums.at[eighth], {{first.at[2], second.at[2], first.at[3], second.at[3]}}, rows.at[2],
-                        rows.at[3]);
+        multiply_add<T>(sums.values[eighth], {{first.values[0], second.values[0], first.values[1], second.values[1]}},
+                        rows.values[0], rows.values[1]);
+        multiply_add<T>(sums.values[eighth], {{first.values[2], second.values[2], first.values[3], second.values[3]}},
+                        rows.values[2], rows.values[3]);
       }
     }
   }
@@ -357,10 +358,10 @@ class input_rows {
     return static_cast<const Stored*>(operands_.x) + std::int64_t{min(index, operands_.rows - 1)} * operands_.inputs;
   }
 
-  __device__ void read(int first, int input, words<4> (&to)[batch]) const {
+  __device__ void read(int first, int input, words<4> (&target)[batch]) const {
     if (operands_.norm == nullptr) {
 #pragma unroll
-      for (int i = 0; i < batch; ++i) to[i] = *reinterpret_cast<const words<4>*>(row<T>(first + i) + input);
+      for (int i = 0; i < batch; ++i) target[i] = *reinterpret_cast<const words<4>*>(row<T>(first + i) + input);
       return;
     }
     const eight factor = load_eight(static_cast<const T*>(operands_.norm) + input);
@@ -372,8 +373,8 @@ class input_rows {
       const float scale = scales_[min(first + i, operands_.rows - 1)];
 #pragma unroll
       for (int pair = 0; pair < 4; ++pair)
-        to[i].at[pair] = word_of<T>(x[i].at[2 * pair] * scale * factor.at[2 * pair],
-                                    x[i].at[2 * pair + 1] * scale * factor.at[2 * pair + 1]);
+        target[i].values[pair] = word_of<T>(x[i].values[2 * pair] * scale * factor.values[2 * pair],
+                                            x[i].values[2 * pair + 1] * scale * factor.values[2 * pair + 1]);
     }
   }
 
@@ -396,8 +397,8 @@ class tile_sums {
     for (int eighth = 0; eighth < Rows / 8; ++eighth)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const float2 two = *at(tile, eighth, half);
-        sums.at[eighth][2 * half] = two.x, sums.at[eighth][2 * half + 1] = two.y;
+        const float2 two = *slot(tile, eighth, half);
+        sums.values[eighth][2 * half] = two.x, sums.values[eighth][2 * half + 1] = two.y;
       }
   }
 
@@ -406,7 +407,7 @@ class tile_sums {
     for (int eighth = 0; eighth < Rows / 8; ++eighth)
 #pragma unroll
       for (int half = 0; half < 2; ++half)
-        *at(tile, eighth, half) = {sums.at[eighth][2 * half], sums.at[eighth][2 * half + 1]};
+        *slot(tile, eighth, half) = {sums.values[eighth][2 * half], sums.values[eighth][2 * half + 1]};
   }
 
   // Always added up in the same order.
@@ -419,7 +420,7 @@ class tile_sums {
   }
 
  private:
-  __device__ float2* at(int tile, int eighth, int half) const {
+  __device__ float2* slot(int tile, int eighth, int half) const {
     float* const of_warp = memory_ + (tile * warps + warp_index()) * size;
     return reinterpret_cast<float2*>(of_warp + (eighth * 2 + half) * 64) + lane_index();
   }
@@ -450,9 +451,9 @@ __device__ void finish(const linear_job& job, range group, range rows, const til
   const linear_operands& operands = job.operands;
   const int row_count = rows.end - rows.begin;
   const int count = ((group.end - group.begin) >> job.pairs()) * row_count * tile_outputs;
-  for (int at = static_cast<int>(threadIdx.x); at < count; at += threads) {
-    const int column = at % tile_outputs, inside = at / tile_outputs % row_count, row = rows.begin + inside;
-    const int tile = at / tile_outputs / row_count << job.pairs();
+  for (int index = static_cast<int>(threadIdx.x); index < count; index += threads) {
+    const int column = index % tile_outputs, inside = index / tile_outputs % row_count, row = rows.begin + inside;
+    const int tile = index / tile_outputs / row_count << job.pairs();
     const int output = ((group.begin + tile) >> job.pairs()) * tile_outputs + column;
     float y = 0.0F;
     if (output < operands.outputs) {
@@ -510,14 +511,14 @@ class cached_rows {
   using T = typename Weights::number;
 
  public:
-  static constexpr int eighths = most_linear_rows / 8;
+  static constexpr int eighths = max_linear_rows / 8;
 
   __device__ explicit cached_rows(const linear_operands& operands)
       : operands_(operands), x_(static_cast<const T*>(operands.x)) {}
 
   // Adds the products of a warp's share of a step with each tile of a group.
   __device__ void multiply(int step, const step_weights<Weights> (&weights)[group_tiles],
-                           tile_product<most_linear_rows> (&sums)[group_tiles]) const {
+                           tile_product<max_linear_rows> (&sums)[group_tiles]) const {
 #pragma unroll
     for (int half = 0; half < Weights::piece::halves; ++half) {
       const int input = 8 * Weights::piece::eighth_of(step * warps + warp_index(), lane_index() % 4, half);
@@ -533,10 +534,10 @@ class cached_rows {
         const words<4> rows = read(eighth * 8 + lane_index() / 4, input);
 #pragma unroll
         for (int tile = 0; tile < group_tiles; ++tile) {
-          auto& sum = sums[tile].at[eighth];
+          auto& sum = sums[tile].values[eighth];
           const auto &a = first[tile], &b = second[tile];
-          multiply_add<T>(sum, {{a.at[0], b.at[0], a.at[1], b.at[1]}}, rows.at[0], rows.at[1]);
-          multiply_add<T>(sum, {{a.at[2], b.at[2], a.at[3], b.at[3]}}, rows.at[2], rows.at[3]);
+          multiply_add<T>(sum, {{a.values[0], b.values[0], a.values[1], b.values[1]}}, rows.values[0], rows.values[1]);
+          multiply_add<T>(sum, {{a.values[2], b.values[2], a.values[3], b.values[3]}}, rows.values[2], rows.values[3]);
         }
       }
     }
@@ -557,7 +558,7 @@ constexpr int finished_rows = 32;
 
 template <class Weights>
 __global__ void __launch_bounds__(threads, 1) many_rows_kernel(const __grid_constant__ linear_job job) {
-  constexpr int rows = most_linear_rows;
+  constexpr int rows = max_linear_rows;
   words<4>* const memory = shared_memory<words<4>>();
   __shared__ float scales[rows];
   trigger_launch_completion();
@@ -594,8 +595,8 @@ __global__ void __launch_bounds__(threads, 1) many_rows_kernel(const __grid_cons
 
 void check(const linear_operands& operands) {
   const auto refuse = [](const std::string& why) { throw std::invalid_argument("linear: " + why); };
-  if (operands.rows < 0 || operands.rows > most_rows_of(operands))
-    refuse(std::to_string(operands.rows) + " rows; up to " + std::to_string(most_rows_of(operands)) + " are possible");
+  if (operands.rows < 0 || operands.rows > max_rows_of(operands))
+    refuse(std::to_string(operands.rows) + " rows; up to " + std::to_string(max_rows_of(operands)) + " are possible");
   if (operands.inputs <= 0 || operands.inputs % 8 != 0)
     refuse("rows of " + std::to_string(operands.inputs) + " numbers; multiples of 8 are possible");
   if (has_groups(operands.packing) && operands.inputs % packed_half != 0)
@@ -612,7 +613,7 @@ void check(const linear_operands& operands) {
     refuse("the types do not go together");
 }
 
-std::size_t most_shared_bytes() {
+std::size_t max_shared_bytes() {
   int device = 0, bytes = 0;
   require_launched("linear", cudaGetDevice(&device));
   require_launched("linear", cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
@@ -648,22 +649,22 @@ constexpr std::size_t named_bytes = 2048;
 
 template <class Weights, int Rows>
 void launch_linear(const linear_operands& operands, cudaStream_t stream) {
-  constexpr std::size_t others = fixed_bytes<Weights, Rows, Rows>;
+  constexpr std::size_t fixed = fixed_bytes<Weights, Rows, Rows>;
   const std::size_t step_bytes =
       static_cast<std::size_t>(operands.rows) * step_inputs<Weights> * sizeof(typename Weights::number);
-  const std::size_t most = most_shared_bytes();
-  const int room = most > others + named_bytes ? static_cast<int>((most - others - named_bytes) / step_bytes) : 0;
+  const std::size_t most = max_shared_bytes();
+  const int room = most > fixed + named_bytes ? static_cast<int>((most - fixed - named_bytes) / step_bytes) : 0;
   if (room == 0) throw std::runtime_error("linear: the device has too little shared memory");
   auto job = job_of<Weights>(operands);
   job.chunk_steps = divided_up(job.steps, divided_up(job.steps, room));
-  const std::size_t bytes = others + static_cast<std::size_t>(job.chunk_steps) * step_bytes;
+  const std::size_t bytes = fixed + static_cast<std::size_t>(job.chunk_steps) * step_bytes;
   launch_job(linear_kernel<Weights, Rows>, job, bytes, most - named_bytes, stream);
 }
 
 template <class Weights>
 void launch_many_rows(const linear_operands& operands, cudaStream_t stream) {
-  constexpr std::size_t bytes = fixed_bytes<Weights, most_linear_rows, finished_rows>;
-  if (most_shared_bytes() < bytes + named_bytes)
+  constexpr std::size_t bytes = fixed_bytes<Weights, max_linear_rows, finished_rows>;
+  if (max_shared_bytes() < bytes + named_bytes)
     throw std::runtime_error("linear: the device has too little shared memory");
   launch_job(many_rows_kernel<Weights>, job_of<Weights>(operands), bytes, bytes, stream);
 }
@@ -671,7 +672,7 @@ void launch_many_rows(const linear_operands& operands, cudaStream_t stream) {
 template <class Weights>
 void launch_for_rows(const linear_operands& operands, cudaStream_t stream) {
   if (operands.rows <= 8) return launch_linear<Weights, 8>(operands, stream);
-  if (operands.rows <= most_normed_rows) return launch_linear<Weights, most_normed_rows>(operands, stream);
+  if (operands.rows <= max_normed_rows) return launch_linear<Weights, max_normed_rows>(operands, stream);
   launch_many_rows<Weights>(operands, stream);
 }
 

@@ -46,7 +46,7 @@ struct linear_product {
 };
 
 /// As many products are made together.
-constexpr std::size_t most_together = 32;
+constexpr std::size_t max_together = 32;
 
 /// The same bits as each product alone, and threads wait for each other only once for many of them. No product writes
 /// what another one reads; scratch is each one's own.

@@ -43,7 +43,7 @@ struct linear_attention_operands {
 };
 
 /// Tokens are taken in one after the other and keys summed in ascending order: the same bits however a sequence's
-/// tokens are cut into steps, in any batch, on any number of threads. Writes its part of every row's `after`
+/// tokens are cut into steps, in any batch, on any number of threads. Writes its part of every row's `final_state`
 /// completely. Any thread; allocates nothing.
 void linear_attention(const execution& run, std::span<const token_rows> rows,
                       const linear_attention_operands& operands);

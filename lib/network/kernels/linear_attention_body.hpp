@@ -17,7 +17,7 @@ namespace {
 
 // A block of columns, and the floats between its keys.
 struct state_columns {
-  float* at;
+  float* data;
   std::int64_t stride;
 };
 
@@ -32,13 +32,14 @@ class attending_columns {
 
   COGEN_INLINE void attend() {
     alignas(64) float packed[packed_state_floats];
-    const state_columns before{const_cast<float*>(job_.before), job_.all_columns}, after{job_.after, job_.all_columns};
+    const state_columns initial{const_cast<float*>(job_.initial_state), job_.all_columns},
+        result{job_.final_state, job_.all_columns};
     const bool fits = job_.keys * Vectors * simd::width <= packed_state_floats;
-    const state_columns between = fits ? state_columns{packed, Vectors * simd::width} : after;
+    const state_columns between = fits ? state_columns{packed, Vectors * simd::width} : result;
     const std::int64_t last = job_.tokens - 1;
-    if constexpr (Delta) find_first(before);
-    for (std::int64_t token = 0; token < last; ++token) take_in<Delta>(token, token == 0 ? before : between, between);
-    take_in<false>(last, last == 0 ? before : between, after);
+    if constexpr (Delta) find_first(initial);
+    for (std::int64_t token = 0; token < last; ++token) take_in<Delta>(token, token == 0 ? initial : between, between);
+    take_in<false>(last, last == 0 ? initial : between, result);
   }
 
  private:
@@ -49,13 +50,13 @@ class attending_columns {
     for (std::int64_t key = 0; key < job_.keys; ++key) {
       const simd::f k = simd::set(job_.k[key]);
       for (int i = 0; i < Vectors; ++i)
-        found_[i] = simd::fma(load(state.at + key * state.stride, part(i)), k, found_[i]);
+        found_[i] = simd::fma(load(state.data + key * state.stride, part(i)), k, found_[i]);
     }
   }
 
   // With FindsNext, found_ becomes what the next token's key finds in the state.
   template <bool FindsNext>
-  COGEN_INLINE void take_in(std::int64_t token, state_columns from, state_columns to) {
+  COGEN_INLINE void take_in(std::int64_t token, state_columns old_state, state_columns new_state) {
     const float* k = job_.k + token * job_.k_stride;
     const float* q = job_.q + token * job_.q_stride;
     const simd::f decay = simd::set(job_.decay[token * job_.decay_stride]);
@@ -70,9 +71,9 @@ class attending_columns {
     for (std::int64_t key = 0; key < job_.keys; ++key) {
       const simd::f k_here = simd::set(k[key]), q_here = simd::set(q[key]);
       for (int i = 0; i < Vectors; ++i) {
-        const simd::f kept = simd::mul(load(from.at + key * from.stride, part(i)), decay);
+        const simd::f kept = simd::mul(load(old_state.data + key * old_state.stride, part(i)), decay);
         const simd::f state = simd::fma(k_here, input[i], kept);
-        store(to.at + key * to.stride, state, part(i));
+        store(new_state.data + key * new_state.stride, state, part(i));
         out[i] = simd::fma(state, q_here, out[i]);
         if constexpr (FindsNext) found[i] = simd::fma(state, simd::set(k[job_.k_stride + key]), found[i]);
       }
@@ -88,25 +89,25 @@ class attending_columns {
   simd::f found_[Vectors];  // what the next token's key finds in the state, before it decays
 };
 
-COGEN_INLINE linear_attention_job columns_from(const linear_attention_job& job, std::int64_t at) {
+COGEN_INLINE linear_attention_job columns_from(const linear_attention_job& job, std::int64_t offset) {
   linear_attention_job part = job;
-  part.v += at;
-  part.before += at;
-  part.after += at;
-  part.out += at;
+  part.v += offset;
+  part.initial_state += offset;
+  part.final_state += offset;
+  part.out += offset;
   return part;
 }
 
 template <bool Delta>
 COGEN_INLINE void attend_by_columns(const linear_attention_job& job) {
   constexpr int wide = simd::width == 16 ? 4 : 2;
-  std::int64_t at = 0;
-  for (; at + wide * simd::width <= job.columns; at += wide * simd::width)
-    attending_columns<wide, Delta>(columns_from(job, at), simd::width).attend();
-  for (; at < job.columns; at += simd::width) {
-    const std::int64_t left = job.columns - at;
+  std::int64_t offset = 0;
+  for (; offset + wide * simd::width <= job.columns; offset += wide * simd::width)
+    attending_columns<wide, Delta>(columns_from(job, offset), simd::width).attend();
+  for (; offset < job.columns; offset += simd::width) {
+    const std::int64_t left = job.columns - offset;
     const int live = left < simd::width ? static_cast<int>(left) : simd::width;
-    attending_columns<1, Delta>(columns_from(job, at), live).attend();
+    attending_columns<1, Delta>(columns_from(job, offset), live).attend();
   }
 }
 

@@ -47,11 +47,11 @@ struct f32_weights : plain_weights<1, tile_lanes * 4> {
 
   template <int C, bool Ahead, class Use>
   COGEN_INLINE void group(int, Use use) const {
-    const auto* from = reinterpret_cast<const float*>(data) + lane;
+    const auto* source = reinterpret_cast<const float*>(data) + lane;
     if constexpr (Ahead) prefetch<4 * C * simd::width>(data + 4 * lane);
     vector w[C];
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) w[c] = simd::load(from + c * simd::width);
+    for (int c = 0; c < C; ++c) w[c] = simd::load(source + c * simd::width);
     use(0, w);
   }
 };
@@ -175,24 +175,24 @@ struct accumulators {
       for (int c = 0; c < C; ++c) sum[m][c] = simd::zero();
     }
   }
-  COGEN_INLINE void load(const float* from, std::int64_t stride) {
+  COGEN_INLINE void load(const float* source, std::int64_t stride) {
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
       COGEN_UNROLL
-      for (int c = 0; c < C; ++c) sum[m][c] = simd::load(from + m * stride + c * simd::width);
+      for (int c = 0; c < C; ++c) sum[m][c] = simd::load(source + m * stride + c * simd::width);
     }
   }
-  COGEN_INLINE void store(float* to, std::int64_t stride) const {
+  COGEN_INLINE void store(float* target, std::int64_t stride) const {
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
       COGEN_UNROLL
-      for (int c = 0; c < C; ++c) simd::store(to + m * stride + c * simd::width, sum[m][c]);
+      for (int c = 0; c < C; ++c) simd::store(target + m * stride + c * simd::width, sum[m][c]);
     }
   }
-  COGEN_INLINE void add(const input_rows<float, M>& x, int at, const vector (&w)[C]) {
+  COGEN_INLINE void add(const input_rows<float, M>& x, int index, const vector (&w)[C]) {
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
-      const vector value = simd::set(x[m][at]);
+      const vector value = simd::set(x[m][index]);
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) sum[m][c] = simd::fma(w[c], value, sum[m][c]);
     }
@@ -204,13 +204,13 @@ template <int M, int C>
 COGEN_INLINE void finish(const accumulators<M, C>& total, const linear_job& job, int lane, std::int64_t row) {
   COGEN_UNROLL
   for (int c = 0; c < C; ++c) {
-    const int at = lane + c * simd::width;
-    const int live = job.last_lane - at;
+    const int column = lane + c * simd::width;
+    const int live = job.last_lane - column;
     if (live <= 0) return;
-    const vector bias = job.bias ? simd::load_first(job.bias + at, live) : simd::zero();
+    const vector bias = job.bias ? simd::load_first(job.bias + column, live) : simd::zero();
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
-      float* y = job.y + (row + m) * job.y_stride + at;
+      float* y = job.y + (row + m) * job.y_stride + column;
       vector value = job.bias ? simd::add(total.sum[m][c], bias) : total.sum[m][c];
       if (job.add_to_y) value = simd::add(value, simd::load_first(y, live));
       simd::store_first(y, value, live);
@@ -228,7 +228,7 @@ void multiply(const linear_job& job, int lane) {
   for (std::int64_t input = 0; input < job.inputs; input += Weights::inputs, weights.advance()) {
     const auto left = static_cast<int>(job.inputs - input < Weights::inputs ? job.inputs - input : Weights::inputs);
     weights.template group<C, true>(
-        left, [&](int at, const vector(&w)[C]) __attribute__((always_inline)) { total.add(x, at, w); });
+        left, [&](int index, const vector(&w)[C]) __attribute__((always_inline)) { total.add(x, index, w); });
     x.advance(Weights::inputs);
   }
   finish(total, job, lane, 0);
@@ -263,10 +263,10 @@ void fill_panel(const panel_step& step, float* panel) {
     Weights weights(step.job.tile, step.lane + lane, step.first / Weights::inputs);
     for (std::int64_t input = step.first; input < step.last; input += Weights::inputs, weights.advance()) {
       const auto left = static_cast<int>(step.last - input < Weights::inputs ? step.last - input : Weights::inputs);
-      float* to = panel + (input - step.first) * step.stride;
-      const auto store = [&](int at, const vector(&w)[C]) __attribute__((always_inline)) {
+      float* target = panel + (input - step.first) * step.stride;
+      const auto store = [&](int index, const vector(&w)[C]) __attribute__((always_inline)) {
         COGEN_UNROLL
-        for (int c = 0; c < C; ++c) simd::store(to + at * step.stride + lane + c * simd::width, w[c]);
+        for (int c = 0; c < C; ++c) simd::store(target + index * step.stride + lane + c * simd::width, w[c]);
       };
       weights.template group<C, false>(left, store);
     }
@@ -287,11 +287,11 @@ void multiply_panel(const panel_step& step, int lane, std::int64_t row, std::int
   input_rows<float, M> x(step.job.x + row * step.job.x_stride + step.first, step.job.x_stride);
   const float* panel = step.panel + lane;
   const std::int64_t inputs = step.last - step.first;
-  const auto add = [&](int at) __attribute__((always_inline)) {
+  const auto add = [&](int index) __attribute__((always_inline)) {
     vector w[C];
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) w[c] = simd::load(panel + c * simd::width);
-    total.add(x, at, w);
+    total.add(x, index, w);
     panel += step.stride;
   };
   const bool ahead = 64 * line < step.next_bytes;

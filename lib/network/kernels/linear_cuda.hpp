@@ -9,7 +9,7 @@
 namespace cogen::kernels::cuda {
 
 /// Rows that one product takes, at most, and one of a norm of x.
-inline constexpr int most_linear_rows = 64, most_normed_rows = 16;
+inline constexpr int max_linear_rows = 64, max_normed_rows = 16;
 
 /// Consecutive numbers of a row whose squares are added up, for a norm of the row.
 inline constexpr int squared_numbers = 16;
@@ -48,14 +48,14 @@ struct linear_operands {
   number out_type = number::bf16;  // f32, or `type`; only f32 is added to
   number type = number::bf16;      // f16 or bf16
   next_input next = {};            // only where something is added
-  int rows = 0;                    // most_rows_of() at most
+  int rows = 0;                    // max_rows_of() at most
   int inputs = 0;                  // a multiple of 8; of 32 where codes have groups
   int outputs = 0;
   int blocks = 0;  // thread blocks, at most: best as many as the device has multiprocessors
 };
 
 /// Rows that such a product takes, at most.
-inline int most_rows_of(const linear_operands& operands) { return operands.norm ? most_normed_rows : most_linear_rows; }
+inline int max_rows_of(const linear_operands& operands) { return operands.norm ? max_normed_rows : max_linear_rows; }
 
 /// Each row's result depends on that row alone, to the bit, whatever `rows` and `blocks` are. Weights, and these alone,
 /// may be read before earlier kernels of a graph have ended. Throws std::invalid_argument for operands that are not as
@@ -63,7 +63,7 @@ inline int most_rows_of(const linear_operands& operands) { return operands.norm 
 void linear(const linear_operands& operands, cudaStream_t stream);
 
 /// The same results, to the bit, of any number of rows, with whole weights and without a norm. Reads a matrix once for
-/// each 64 or 128 rows, and is faster where there are more than most_linear_rows; weights are not read ahead. Throws as
+/// each 64 or 128 rows, and is faster where there are more than max_linear_rows; weights are not read ahead. Throws as
 /// linear() does.
 void linear_of_many_rows(const linear_operands& operands, cudaStream_t stream);
 

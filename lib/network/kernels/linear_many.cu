@@ -18,7 +18,7 @@ constexpr int depth = 6;        // half steps that are under way, or are multipl
 constexpr int half_pieces = 4;  // of 16 bytes, to a half step of a row
 constexpr int piece_bytes = 16;
 
-constexpr int divided_up(int n, int by) { return (n + by - 1) / by; }
+constexpr int divided_up(int n, int divisor) { return (n + divisor - 1) / divisor; }
 
 /// The warps of a thread block: `Across` the outputs, times `Down` the rows.
 template <int Across, int Down>
@@ -58,40 +58,40 @@ class copied_pieces {
       const int sum = number / job_.steps, step = number % job_.steps;
       const int piece = (step * sums_of_row + sum) * half_pieces;
       const bool inside = piece + static_cast<int>(threadIdx.x) % half_pieces < job_.row_pieces;
-      const std::uint32_t to = memory_ + number % depth * Form::stage_bytes + threadIdx.x * piece_bytes;
+      const std::uint32_t target = memory_ + number % depth * Form::stage_bytes + threadIdx.x * piece_bytes;
 #pragma unroll
       for (int i = 0; i < Form::thread_pieces; ++i)
-        copy_streamed(to + i * Form::threads * piece_bytes, from_[i] + piece, inside && wanted_[i]);
+        copy_streamed(target + i * Form::threads * piece_bytes, sources_[i] + piece, inside && wanted_[i]);
     }
     end_copies();
   }
 
  private:
-  __device__ void aim(int i, int at) {
+  __device__ void aim(int i, int piece) {
     const linear_operands& operands = job_.operands;
-    const int row = at / half_pieces;
+    const int row = piece / half_pieces;
     if (row < Form::outputs) {
       const int tile = static_cast<int>(blockIdx.y) * Form::tiles + row / tile_outputs;
       const int output = (tile >> job_.pairs()) * tile_outputs + row % tile_outputs;
       const std::int64_t weight_row = output + std::int64_t{tile & job_.pairs()} * operands.outputs;
       wanted_[i] = output < operands.outputs;
-      from_[i] = static_cast<const words<4>*>(operands.weights) + weight_row * job_.row_pieces + at % half_pieces;
+      sources_[i] = static_cast<const words<4>*>(operands.weights) + weight_row * job_.row_pieces + piece % half_pieces;
     } else {
       const std::int64_t x_row = std::int64_t{blockIdx.x} * Form::rows + row - Form::outputs;
       wanted_[i] = x_row < operands.rows;
-      from_[i] = static_cast<const words<4>*>(operands.x) + x_row * job_.row_pieces + at % half_pieces;
+      sources_[i] = static_cast<const words<4>*>(operands.x) + x_row * job_.row_pieces + piece % half_pieces;
     }
   }
 
   const many_job& job_;
   const std::uint32_t memory_;
-  const words<4>* from_[Form::thread_pieces];
+  const words<4>* sources_[Form::thread_pieces];
   bool wanted_[Form::thread_pieces];
 };
 
 /// A warp's sums, as lanes hold them: see multiply_add().
 struct warp_sums {
-  float at[warp_tiles][warp_eights][4];
+  float values[warp_tiles][warp_eights][4];
 
   __device__ void add(const warp_sums& more) {
 #pragma unroll
@@ -99,7 +99,7 @@ struct warp_sums {
 #pragma unroll
       for (int eight = 0; eight < warp_eights; ++eight)
 #pragma unroll
-        for (int i = 0; i < 4; ++i) at[tile][eight][i] += more.at[tile][eight][i];
+        for (int i = 0; i < 4; ++i) values[tile][eight][i] += more.values[tile][eight][i];
   }
 };
 
@@ -127,8 +127,10 @@ __device__ void multiply(const warp_place<Form>& place, std::uint32_t memory, wa
 #pragma unroll
     for (int tile = 0; tile < warp_tiles; ++tile) {
       const words<4>&a = first[tile], &b = second[tile];
-      multiply_add<T>(sums.at[tile][eight], {{a.at[0], b.at[0], a.at[1], b.at[1]}}, x.at[0], x.at[1]);
-      multiply_add<T>(sums.at[tile][eight], {{a.at[2], b.at[2], a.at[3], b.at[3]}}, x.at[2], x.at[3]);
+      multiply_add<T>(sums.values[tile][eight], {{a.values[0], b.values[0], a.values[1], b.values[1]}}, x.values[0],
+                      x.values[1]);
+      multiply_add<T>(sums.values[tile][eight], {{a.values[2], b.values[2], a.values[3], b.values[3]}}, x.values[2],
+                      x.values[3]);
     }
   }
 }
@@ -149,7 +151,7 @@ __device__ void finish(const many_job& job, const warp_place<Form>& place, const
         const int output = (first_tile >> 1) * tile_outputs + of_tile;
         if (output < operands.outputs)
           put<T>(operands, row * operands.outputs + output,
-                 gated_result_of<T>(operands, totals.at[0][eight][i], totals.at[1][eight][i], 1.0F, output));
+                 gated_result_of<T>(operands, totals.values[0][eight][i], totals.values[1][eight][i], 1.0F, output));
         continue;
       }
 #pragma unroll
@@ -157,7 +159,7 @@ __device__ void finish(const many_job& job, const warp_place<Form>& place, const
         const int output = (first_tile + tile) * tile_outputs + of_tile;
         if (output < operands.outputs)
           put<T>(operands, row * operands.outputs + output,
-                 result_of<T>(operands, totals.at[tile][eight][i], 1.0F, output));
+                 result_of<T>(operands, totals.values[tile][eight][i], 1.0F, output));
       }
     }
 }

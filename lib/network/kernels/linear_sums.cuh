@@ -33,12 +33,12 @@ __device__ float gated_result_of(const linear_operands& operands, float gate, fl
 
 /// Returns what is there then.
 template <class T>
-__device__ float put(const linear_operands& operands, std::int64_t at, float y) {
+__device__ float put(const linear_operands& operands, std::int64_t index, float y) {
   if (operands.out_type != number::f32) {
-    static_cast<T*>(operands.out)[at] = T(y);
+    static_cast<T*>(operands.out)[index] = T(y);
     return y;
   }
-  float* const out = static_cast<float*>(operands.out) + at;
+  float* const out = static_cast<float*>(operands.out) + index;
   return *out = operands.result == linear_result::added ? *out + y : y;
 }
 

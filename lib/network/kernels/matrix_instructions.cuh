@@ -9,7 +9,7 @@ namespace cogen::kernels::cuda {
 /// N words in a row, read and written at once.
 template <int N>
 struct alignas(4 * N) words {
-  std::uint32_t at[N];
+  std::uint32_t values[N];
 };
 
 }  // namespace cogen::kernels::cuda
@@ -23,23 +23,23 @@ namespace cogen::kernels::cuda {
 /// Reads memory that is not worth keeping in the nearest cache, as it will not be read again. Where it is not `wanted`,
 /// nothing is read and all words are 0.
 template <int N>
-__device__ inline words<N> load_streamed(const void* from, bool wanted) {
+__device__ inline words<N> load_streamed(const void* source, bool wanted) {
   words<N> x;
   if constexpr (N == 4)
     asm("{ .reg .pred p; setp.ne.b32 p, %5, 0; mov.b32 %0, 0; mov.b32 %1, 0; mov.b32 %2, 0; mov.b32 %3, 0;\n"
         "@p ld.global.nc.L1::no_allocate.L2::128B.v4.b32 {%0, %1, %2, %3}, [%4]; }"
-        : "=&r"(x.at[0]), "=&r"(x.at[1]), "=&r"(x.at[2]), "=&r"(x.at[3])
-        : "l"(from), "r"(static_cast<int>(wanted)));
+        : "=&r"(x.values[0]), "=&r"(x.values[1]), "=&r"(x.values[2]), "=&r"(x.values[3])
+        : "l"(source), "r"(static_cast<int>(wanted)));
   else if constexpr (N == 2)
     asm("{ .reg .pred p; setp.ne.b32 p, %3, 0; mov.b32 %0, 0; mov.b32 %1, 0;\n"
         "@p ld.global.nc.L1::no_allocate.L2::128B.v2.b32 {%0, %1}, [%2]; }"
-        : "=&r"(x.at[0]), "=&r"(x.at[1])
-        : "l"(from), "r"(static_cast<int>(wanted)));
+        : "=&r"(x.values[0]), "=&r"(x.values[1])
+        : "l"(source), "r"(static_cast<int>(wanted)));
   else
     asm("{ .reg .pred p; setp.ne.b32 p, %2, 0; mov.b32 %0, 0;\n"
         "@p ld.global.nc.L1::no_allocate.L2::128B.b32 %0, [%1]; }"
-        : "=&r"(x.at[0])
-        : "l"(from), "r"(static_cast<int>(wanted)));
+        : "=&r"(x.values[0])
+        : "l"(source), "r"(static_cast<int>(wanted)));
   return x;
 }
 
@@ -76,8 +76,8 @@ __device__ inline std::uint32_t subtract_f16(std::uint32_t a, std::uint32_t b) {
 }
 
 /// An address within shared memory: arithmetic with it takes fewer instructions than that of a pointer.
-__device__ inline std::uint32_t shared_address(const void* of) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(of));
+__device__ inline std::uint32_t shared_address(const void* pointer) {
+  return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
 template <int N = 4>
@@ -85,21 +85,21 @@ __device__ inline words<N> load_shared(std::uint32_t address) {
   words<N> x;
   if constexpr (N == 4)
     asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.at[0]), "=r"(x.at[1]), "=r"(x.at[2]), "=r"(x.at[3])
+                 : "=r"(x.values[0]), "=r"(x.values[1]), "=r"(x.values[2]), "=r"(x.values[3])
                  : "r"(address)
                  : "memory");
   else if constexpr (N == 2)
-    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(x.at[0]), "=r"(x.at[1]) : "r"(address) : "memory");
+    asm volatile("ld.shared.v2.b32 {%0, %1}, [%2];" : "=r"(x.values[0]), "=r"(x.values[1]) : "r"(address) : "memory");
   else
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x.at[0]) : "r"(address) : "memory");
+    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x.values[0]) : "r"(address) : "memory");
   return x;
 }
 
 /// Begins to copy 16 bytes from global memory to an address in shared memory; zeros, where they are not `wanted`.
-__device__ inline void copy_streamed(std::uint32_t to, const void* from, bool wanted) {
+__device__ inline void copy_streamed(std::uint32_t target, const void* source, bool wanted) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;"
                :
-               : "r"(to), "l"(from), "r"(wanted ? 16 : 0)
+               : "r"(target), "l"(source), "r"(wanted ? 16 : 0)
                : "memory");
 }
 
@@ -126,7 +126,7 @@ __device__ inline void multiply_add<bf16>(float (&c)[4], const words<4>& a, std:
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a.at[0]), "r"(a.at[1]), "r"(a.at[2]), "r"(a.at[3]), "r"(b0), "r"(b1));
+      : "r"(a.values[0]), "r"(a.values[1]), "r"(a.values[2]), "r"(a.values[3]), "r"(b0), "r"(b1));
 }
 
 template <>
@@ -134,7 +134,7 @@ __device__ inline void multiply_add<f16>(float (&c)[4], const words<4>& a, std::
   asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
       "{%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a.at[0]), "r"(a.at[1]), "r"(a.at[2]), "r"(a.at[3]), "r"(b0), "r"(b1));
+      : "r"(a.values[0]), "r"(a.values[1]), "r"(a.values[2]), "r"(a.values[3]), "r"(b0), "r"(b1));
 }
 
 }  // namespace cogen::kernels::cuda

@@ -109,7 +109,7 @@ struct whole_weights {
   using number = T;
   using piece = piece_of<1>;
   static constexpr int high_pieces = 0, scale_bytes = 0;
-  static __device__ words<4> eight(const piece& from, int) { return from.codes; }
+  static __device__ words<4> eight(const piece& packed, int) { return packed.codes; }
 };
 
 /// Codes, which are multiplied by their row's scale later.
@@ -119,8 +119,8 @@ struct int8_weights {
   using piece = piece_of<2>;
   static constexpr weight_packing packing = weight_packing::int8;
   static constexpr int high_pieces = 0, scale_bytes = 0;
-  static __device__ words<4> eight(const piece& from, int half) {
-    return eight_of_int8<T>(from.codes.at[2 * half], from.codes.at[2 * half + 1]);
+  static __device__ words<4> eight(const piece& packed, int half) {
+    return eight_of_int8<T>(packed.codes.values[2 * half], packed.codes.values[2 * half + 1]);
   }
 };
 
@@ -131,8 +131,8 @@ struct fp8_weights {
   using piece = piece_in_order;
   static constexpr weight_packing packing = weight_packing::fp8;
   static constexpr int high_pieces = 0, scale_bytes = 0;
-  static __device__ words<4> eight(const piece& from, int half) {
-    return eight_of_e4m3<T>(from.codes.at[2 * half], from.codes.at[2 * half + 1]);
+  static __device__ words<4> eight(const piece& packed, int half) {
+    return eight_of_e4m3<T>(packed.codes.values[2 * half], packed.codes.values[2 * half + 1]);
   }
 };
 
@@ -155,37 +155,37 @@ struct grouped_weights {
   static constexpr int parts = packed_half / form.group;  // of a half step, with scales of their own
   using piece = piece_of<packed_inputs(Packing) / packed_half, high_pieces, scale_bytes / parts / 4>;
 
-  static __device__ words<4> eight(const piece& from, int half) {
-    const std::uint32_t both = from.scales.at[form.zeros ? half : half / 2];
+  static __device__ words<4> eight(const piece& packed, int half) {
+    const std::uint32_t both = packed.scales.values[form.zeros ? half : half / 2];
     const std::uint32_t scale = __byte_perm(both, 0, form.zeros || half % 2 == 0 ? 0x1010 : 0x3232);
     const std::uint32_t zero = form.zeros ? __byte_perm(both, 0, 0x3232) : 0;
     words<4> x;
     if constexpr (form.bits == 8)
-      x = eight_of_int8<T>(from.codes.at[2 * half], from.codes.at[2 * half + 1]);
+      x = eight_of_int8<T>(packed.codes.values[2 * half], packed.codes.values[2 * half + 1]);
     else
 #pragma unroll
-      for (int pair = 0; pair < 4; ++pair) x.at[pair] = pair_of_codes(from, half, pair);
+      for (int pair = 0; pair < 4; ++pair) x.values[pair] = pair_of_codes(packed, half, pair);
 #pragma unroll
-    for (auto& each : x.at) each = pairs::scaled(each, scale, zero);
+    for (auto& each : x.values) each = pairs::scaled(each, scale, zero);
     return x;
   }
 
  private:
-  static __device__ std::uint32_t pair_of_codes(const piece& from, int half, int pair) {
-    const std::uint32_t codes = from.codes.at[half] >> 4 * pair;
+  static __device__ std::uint32_t pair_of_codes(const piece& packed, int half, int pair) {
+    const std::uint32_t codes = packed.codes.values[half] >> 4 * pair;
     if constexpr (form.e2m1)
       return pairs::of_e2m1(codes);
     else
-      return pairs::template less_middle<form.middle()>(codes, high_bits(from, 4 * half + pair));
+      return pairs::template less_middle<form.middle()>(codes, high_bits(packed, 4 * half + pair));
   }
 
-  static __device__ std::uint32_t high_bits(const piece& from, int pair) {
+  static __device__ std::uint32_t high_bits(const piece& packed, int pair) {
     if constexpr (high_pieces == 0) {
       return 0;
     } else {
       constexpr int of_word = 16 / high_pieces;
       constexpr std::uint32_t mask = 0x00010001u * ((1u << high_pieces) - 1);
-      return (from.high.at[pair / of_word] >> pair % of_word * high_pieces & mask) << 4;
+      return (packed.high.values[pair / of_word] >> pair % of_word * high_pieces & mask) << 4;
     }
   }
 };

@@ -97,10 +97,10 @@ constexpr packed_code packed_code_of(weight_packing packing, std::int64_t input)
   const auto inside = static_cast<int>(input % packed_inputs(packing));
   if (form_of(packing).e4m3) return {input, 0};
   const int half = inside / packed_half, piece = inside % packed_half / 8, n = inside % 8;
-  const std::int64_t at = 64 * (input / packed_inputs(packing)) + std::int64_t{16} * piece;
-  if (form_of(packing).bits == 8) return {at + 8 * half + n, 0};
+  const std::int64_t offset = 64 * (input / packed_inputs(packing)) + std::int64_t{16} * piece;
+  if (form_of(packing).bits == 8) return {offset + 8 * half + n, 0};
   const int bit = 4 * (n / 2) + 16 * (n % 2);  // two numbers of 16 bits, once all others are masked out
-  return {at + 4 * half + bit / 8, bit % 8};
+  return {offset + 4 * half + bit / 8, bit % 8};
 }
 
 /// Of its bits above these, of which there are packed_high_bits(), in a row of `inputs` codes.

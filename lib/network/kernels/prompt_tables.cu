@@ -11,10 +11,10 @@ __device__ void clear(std::byte* begin, std::int64_t bytes) {
   for (std::int64_t part = threadIdx.x; part < bytes / 16; part += threads) parts[part] = make_uint4(0, 0, 0, 0);
 }
 
-__device__ void write_offsets(const prompt_rows& prompts, const prompt_tables& tables, int at) {
-  const std::int64_t start = prompts.starts[at < prompts.count ? at : prompts.count];
-  tables.query_offsets[at] = start * tables.query_stride;
-  tables.out_offsets[at] = start * tables.out_stride;
+__device__ void write_offsets(const prompt_rows& prompts, const prompt_tables& tables, int index) {
+  const std::int64_t start = prompts.starts[index < prompts.count ? index : prompts.count];
+  tables.query_offsets[index] = start * tables.query_stride;
+  tables.out_offsets[index] = start * tables.out_stride;
 }
 
 // A block for each row.

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int threads = 128;
 constexpr int block_tokens = 64;
-constexpr int most_dims = 256;
+constexpr int max_dims = 256;
 constexpr float largest_half = 65504.0F;
 
 struct range {
@@ -32,16 +32,16 @@ __device__ float as_half(float x) { return __half2float(__float2half_rn(x)); }
 
 __device__ float clamped(float x) { return fminf(fmaxf(x, -largest_half), largest_half); }
 
-__device__ scale_of_group scale_for(const range& of, int bits) {
-  if (!(of.least <= of.most)) return {0.0F, 0.0F};
-  const float low = as_half(clamped(of.least));
-  const float step = fmaxf(0.0F, clamped(of.most) - low) / static_cast<float>((1 << bits) - 1);
+__device__ scale_of_group scale_for(const range& bounds, int bits) {
+  if (!(bounds.least <= bounds.most)) return {0.0F, 0.0F};
+  const float low = as_half(clamped(bounds.least));
+  const float step = fmaxf(0.0F, clamped(bounds.most) - low) / static_cast<float>((1 << bits) - 1);
   return {as_half(fminf(step, largest_half)), low};
 }
 
-__device__ std::uint32_t code_of(float value, const scale_of_group& by, int bits) {
-  if (!(by.scale > 0.0F) || isnan(value)) return 0;
-  const float code = rintf((value - by.minimum) / by.scale);
+__device__ std::uint32_t code_of(float value, const scale_of_group& scale, int bits) {
+  if (!(scale.scale > 0.0F) || isnan(value)) return 0;
+  const float code = rintf((value - scale.minimum) / scale.scale);
   return static_cast<std::uint32_t>(fminf(fmaxf(code, 0.0F), static_cast<float>((1 << bits) - 1)));
 }
 
@@ -53,7 +53,7 @@ struct plane_job {
   int dims;
   quantized_format format;
   bool values;
-  std::byte* to;
+  std::byte* target;
 
   __device__ float number(int token, int dim) const { return static_cast<float>(tokens[token * dims + dim]); }
 
@@ -64,59 +64,59 @@ struct plane_job {
 
   __device__ void find_scales() const {
     const int count = scale_bytes(format, dims) / 4;
-    for (int at = static_cast<int>(threadIdx.x); at < count; at += threads)
-      format.by_channel ? find_channel_scale(at) : find_token_scale(at);
+    for (int index = static_cast<int>(threadIdx.x); index < count; index += threads)
+      format.by_channel ? find_channel_scale(index) : find_token_scale(index);
   }
 
-  __device__ void find_channel_scale(int at) const {
-    const int group = at / dims, dim = at % dims;
-    range all;
-    for (int token = group * format.group; token < (group + 1) * format.group; ++token) all.add(number(token, dim));
-    const scale_of_group scale = scales[at] = scale_for(all, format.bits);
-    std::byte* place = to + channel_scale_at(dims, group, dim);
+  __device__ void find_channel_scale(int index) const {
+    const int group = index / dims, dim = index % dims;
+    range bounds;
+    for (int token = group * format.group; token < (group + 1) * format.group; ++token) bounds.add(number(token, dim));
+    const scale_of_group scale = scales[index] = scale_for(bounds, format.bits);
+    std::byte* place = target + channel_scale_at(dims, group, dim);
     *reinterpret_cast<__half*>(place) = __float2half_rn(scale.scale);
     *reinterpret_cast<__half*>(place + 8) = __float2half_rn(scale.minimum);
   }
 
-  __device__ void find_token_scale(int at) const {
-    const int token = at / (dims / 32), chunk = at % (dims / 32);
+  __device__ void find_token_scale(int index) const {
+    const int token = index / (dims / 32), chunk = index % (dims / 32);
     const int first = chunk * 32 / format.group * format.group;
-    range all;
-    for (int dim = first; dim < min(first + format.group, dims); ++dim) all.add(number(token, dim));
-    const scale_of_group scale = scales[at] = scale_for(all, format.bits);
-    *reinterpret_cast<std::uint32_t*>(to + token_scale_at(dims, token, chunk * 32)) =
+    range bounds;
+    for (int dim = first; dim < min(first + format.group, dims); ++dim) bounds.add(number(token, dim));
+    const scale_of_group scale = scales[index] = scale_for(bounds, format.bits);
+    *reinterpret_cast<std::uint32_t*>(target + token_scale_at(dims, token, chunk * 32)) =
         word_of<f16>(scale.scale, scale.minimum);
   }
 
   __device__ void write_codes() const {
     const int words = code_words(dims, format.bits), at_once = words_at_once(words);
-    auto* codes = reinterpret_cast<std::uint32_t*>(to + scale_bytes(format, dims));
-    for (int at = static_cast<int>(threadIdx.x); at < 4 * 32 * words; at += threads) {
-      const int tile = at / (32 * words), load = at % (32 * words) / (32 * at_once);
-      codes[at] = word(tile, at / at_once % 32, load * at_once + at % at_once);
+    auto* codes = reinterpret_cast<std::uint32_t*>(target + scale_bytes(format, dims));
+    for (int index = static_cast<int>(threadIdx.x); index < 4 * 32 * words; index += threads) {
+      const int tile = index / (32 * words), load = index % (32 * words) / (32 * at_once);
+      codes[index] = word(tile, index / at_once % 32, load * at_once + index % at_once);
     }
   }
 
   __device__ std::uint32_t word(int tile, int lane, int index) const {
     const int pairs = pairs_in_word(format.bits);
-    std::uint32_t all = 0;
+    std::uint32_t codes = 0;
     for (int pair = 0; pair < pairs; ++pair)
       for (int side = 0; side < 2; ++side) {
         const code_place place = values ? value_of_pair(tile, lane, index * pairs + pair, side)
                                         : key_of_pair(tile, lane, index * pairs + pair, side);
         const std::uint32_t code =
             code_of(number(place.token, place.dim), scales[scale_index(place.token, place.dim)], format.bits);
-        all |= code << code_shift(format.bits, pair, side);
+        codes |= code << code_shift(format.bits, pair, side);
       }
-    return all;
+    return codes;
   }
 };
 
 // blockIdx.x: the token; y: the key head; z: 0 for keys, 1 for values.
 template <class T>
 __global__ void __launch_bounds__(threads) quantize_kernel(const __grid_constant__ kv_layer layer, new_tokens step) {
-  __shared__ uint4 tokens[block_tokens * most_dims / 8];
-  __shared__ scale_of_group scales[2 * most_dims];
+  __shared__ uint4 tokens[block_tokens * max_dims / 8];
+  __shared__ scale_of_group scales[2 * max_dims];
   const int slot = step.slots[blockIdx.x];
   if (slot < 0) return;
   const int unquantized = step.positions[blockIdx.x] + 1 - layer.quantized.residual;
@@ -128,9 +128,9 @@ __global__ void __launch_bounds__(threads) quantize_kernel(const __grid_constant
   const std::int64_t first = std::int64_t{block} * block_tokens % layer.ring;
   const auto* rows = reinterpret_cast<const T*>((values ? layer.values : layer.keys) + slot * layer.slot_stride) +
                      (first * layer.kv_heads + kv_head) * dims;
-  for (int at = static_cast<int>(threadIdx.x); at < block_tokens * parts; at += threads)
-    tokens[at] =
-        *reinterpret_cast<const uint4*>(rows + std::int64_t{at / parts} * layer.kv_heads * dims + at % parts * 8);
+  for (int index = static_cast<int>(threadIdx.x); index < block_tokens * parts; index += threads)
+    tokens[index] =
+        *reinterpret_cast<const uint4*>(rows + std::int64_t{index / parts} * layer.kv_heads * dims + index % parts * 8);
   __syncthreads();
 
   std::byte* head = quantized_head(layer, slot, block, kv_head);

@@ -21,9 +21,9 @@ template <class Number, int Count>
 using lanes = Number __attribute__((vector_size(sizeof(Number) * Count)));
 
 template <class Vector>
-COGEN_INLINE Vector read_lanes(const void* from) {
+COGEN_INLINE Vector read_lanes(const void* source) {
   Vector v;
-  __builtin_memcpy(&v, from, sizeof v);
+  __builtin_memcpy(&v, source, sizeof v);
   return v;
 }
 
@@ -46,26 +46,26 @@ using four_floats = lanes<float, 4>;
 struct total {
   static constexpr int fields = 1;
   template <class Vector>
-  COGEN_INLINE static void merge(const Vector (&a)[1], const Vector (&b)[1], Vector (&to)[1]) {
-    to[0] = a[0] + b[0];
+  COGEN_INLINE static void merge(const Vector (&a)[1], const Vector (&b)[1], Vector (&out)[1]) {
+    out[0] = a[0] + b[0];
   }
 };
 
 struct largest_two {
   static constexpr int fields = 2;  // the largest number, and the next
   template <class Vector>
-  COGEN_INLINE static void merge(const Vector (&a)[2], const Vector (&b)[2], Vector (&to)[2]) {
-    to[0] = larger(a[0], b[0]);
-    to[1] = larger(smaller(a[0], b[0]), larger(a[1], b[1]));
+  COGEN_INLINE static void merge(const Vector (&a)[2], const Vector (&b)[2], Vector (&out)[2]) {
+    out[0] = larger(a[0], b[0]);
+    out[1] = larger(smaller(a[0], b[0]), larger(a[1], b[1]));
   }
 };
 
 struct only_quad {
   static constexpr int fields = 2;  // its bytes, and its index; those of all others are zeros
   template <class Vector>
-  COGEN_INLINE static void merge(const Vector (&a)[2], const Vector (&b)[2], Vector (&to)[2]) {
-    to[0] = a[0] | b[0];
-    to[1] = a[1] | b[1];
+  COGEN_INLINE static void merge(const Vector (&a)[2], const Vector (&b)[2], Vector (&out)[2]) {
+    out[0] = a[0] | b[0];
+    out[1] = a[1] | b[1];
   }
 };
 
@@ -74,9 +74,9 @@ struct lanes_of {
   lanes<std::int32_t, Count> field[Kind::fields];
 
   COGEN_INLINE lanes_of with(const lanes_of& other) const {
-    lanes_of all;
-    Kind::merge(field, other.field, all.field);
-    return all;
+    lanes_of result;
+    Kind::merge(field, other.field, result.field);
+    return result;
   }
 };
 
@@ -118,9 +118,9 @@ COGEN_INLINE lanes_of<Kind, 4> folded(const lanes_of<Kind, Count> (&v)[4]) {
   return low.with(high);
 }
 
-// Writes lane g of each to group g, from byte `at` on.
+// Writes lane g of each to group g, from byte `offset` on.
 COGEN_INLINE void scatter(four_words a, four_words b, four_words c, four_words d, activation_group* groups,
-                          std::size_t at) {
+                          std::size_t offset) {
   const four_words ab[] = {__builtin_shufflevector(a, b, 0, 4, 1, 5), __builtin_shufflevector(a, b, 2, 6, 3, 7)};
   const four_words cd[] = {__builtin_shufflevector(c, d, 0, 4, 1, 5), __builtin_shufflevector(c, d, 2, 6, 3, 7)};
   COGEN_UNROLL
@@ -129,15 +129,15 @@ COGEN_INLINE void scatter(four_words a, four_words b, four_words c, four_words d
                                       __builtin_shufflevector(ab[i], cd[i], 2, 3, 6, 7)};
     COGEN_UNROLL
     for (int j = 0; j < 2; ++j)
-      __builtin_memcpy(reinterpret_cast<char*>(groups + 2 * i + j) + at, &both_groups[j], sizeof both_groups[j]);
+      __builtin_memcpy(reinterpret_cast<char*>(groups + 2 * i + j) + offset, &both_groups[j], sizeof both_groups[j]);
   }
 }
 
 COGEN_INLINE lanes_of<largest_two, simd::width> largest_magnitudes(const float* x) {
   lanes_of<largest_two, simd::width> most{};
   COGEN_UNROLL
-  for (int at = 0; at < quantized_group; at += simd::width)
-    most = most.with({{read_lanes<words>(x + at) & 0x7fffffff, words{}}});
+  for (int index = 0; index < quantized_group; index += simd::width)
+    most = most.with({{read_lanes<words>(x + index) & 0x7fffffff, words{}}});
   return most;
 }
 
@@ -151,15 +151,15 @@ COGEN_INLINE rounded_group round_group(const float* x, float inverse, activation
   rounded_group result{};
   four_words beyond[2];  // eight quads of bytes
   COGEN_UNROLL
-  for (int at = 0; at < quantized_group; at += simd::width) {
-    const floats moved = read_lanes<floats>(x + at) * inverse + rounding;
+  for (int index = 0; index < quantized_group; index += simd::width) {
+    const floats moved = read_lanes<floats>(x + index) * inverse + rounding;
     const words whole = read_lanes<words>(&moved) - sum_start;
     const words within = larger(smaller(whole, words{} + largest_code), words{} - largest_code);
     const codes bytes = __builtin_convertvector(within, codes);
-    const codes others = __builtin_convertvector(whole - within, codes);
-    __builtin_memcpy(group.codes + at, &bytes, sizeof bytes);
-    __builtin_memcpy(reinterpret_cast<char*>(beyond) + at, &others, sizeof others);
-    result.sums.field[0] += at < quantized_group / 2 ? whole : whole << 16;
+    const codes excess = __builtin_convertvector(whole - within, codes);
+    __builtin_memcpy(group.codes + index, &bytes, sizeof bytes);
+    __builtin_memcpy(reinterpret_cast<char*>(beyond) + index, &excess, sizeof excess);
+    result.sums.field[0] += index < quantized_group / 2 ? whole : whole << 16;
   }
   const four_words first = {0, 1, 2, 3};
   result.outlier = {{beyond[0] | beyond[1], ((beyond[0] != 0) & first) | ((beyond[1] != 0) & (first + 4))}};
@@ -190,7 +190,8 @@ COGEN_INLINE void quantize_groups(const float* x, activation_group* groups) {
     sums[g] = rounded.sums;
     quads[g] = rounded.outlier;
   }
-  const four_words all = folded(sums).field[0], first = (all << 16) >> 16, second = (all - first) >> 16;
+  const four_words packed_sums = folded(sums).field[0], first = (packed_sums << 16) >> 16,
+                   second = (packed_sums - first) >> 16;
   const four_words sum = first + second;
   const auto outlier = folded(quads);
 
@@ -210,15 +211,15 @@ COGEN_INLINE void quantize_groups(const float* x, activation_group* groups) {
 
 void quantize_row(const float* x, std::int64_t inputs, activation_group* groups) {
   constexpr int at_once = groups_at_once * quantized_group;
-  std::int64_t at = 0;
-  for (; at + at_once <= inputs; at += at_once) quantize_groups(x + at, groups + at / quantized_group);
-  if (at == inputs) return;
+  std::int64_t offset = 0;
+  for (; offset + at_once <= inputs; offset += at_once) quantize_groups(x + offset, groups + offset / quantized_group);
+  if (offset == inputs) return;
   float rest[at_once] = {};
   activation_group last[groups_at_once];
-  const auto left = static_cast<std::size_t>(inputs - at);
-  __builtin_memcpy(rest, x + at, left * sizeof(float));
+  const auto left = static_cast<std::size_t>(inputs - offset);
+  __builtin_memcpy(rest, x + offset, left * sizeof(float));
   quantize_groups(rest, last);
-  __builtin_memcpy(groups + at / quantized_group, last, left / quantized_group * sizeof(activation_group));
+  __builtin_memcpy(groups + offset / quantized_group, last, left / quantized_group * sizeof(activation_group));
 }
 
 // To the nearest, even on a tie; NaNs stay NaNs.
@@ -229,7 +230,7 @@ COGEN_INLINE std::uint16_t rounded_to_bf16(float value) {
 }
 
 void round_row(const float* x, std::int64_t inputs, std::uint16_t* rounded) {
-  for (std::int64_t at = 0; at < inputs; ++at) rounded[at] = rounded_to_bf16(x[at]);
+  for (std::int64_t index = 0; index < inputs; ++index) rounded[index] = rounded_to_bf16(x[index]);
   if (inputs % 2 != 0) rounded[inputs] = 0;
 }
 

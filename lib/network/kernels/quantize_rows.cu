@@ -9,11 +9,11 @@
 namespace cogen::kernels::cuda {
 namespace {
 
-constexpr int most_threads = 512;
+constexpr int max_threads = 512;
 
 // One row a block, which reads it twice: the second time from a cache.
 template <class T>
-__global__ void __launch_bounds__(most_threads) quantize_rows_kernel(quantize_rows_operands operands) {
+__global__ void __launch_bounds__(max_threads) quantize_rows_kernel(quantize_rows_operands operands) {
   trigger_launch_completion();
   grid_dependency_synchronize();
   const std::int64_t row = std::int64_t{blockIdx.x} * operands.width;
@@ -22,9 +22,11 @@ __global__ void __launch_bounds__(most_threads) quantize_rows_kernel(quantize_ro
   const int first = static_cast<int>(threadIdx.x) * 8, step = static_cast<int>(blockDim.x) * 8;
 
   float largest = 0.0F;
-  for (int at = first; at < operands.width; at += step) largest = fmaxf(largest, largest_of(load_eight(x + at)));
+  for (int column = first; column < operands.width; column += step)
+    largest = fmaxf(largest, largest_of(load_eight(x + column)));
   const float scale = fp8_scale(block_maximum(largest));
-  for (int at = first; at < operands.width; at += step) store_as_fp8(codes, at, load_eight(x + at), scale);
+  for (int column = first; column < operands.width; column += step)
+    store_as_fp8(codes, column, load_eight(x + column), scale);
   if (threadIdx.x == 0) operands.scales[blockIdx.x] = scale;
 }
 
@@ -40,7 +42,7 @@ void check(const quantize_rows_operands& operands) {
 
 void quantize_rows(const quantize_rows_operands& operands, cudaStream_t stream) {
   check(operands);
-  const int threads = std::min(most_threads, (operands.width / 8 + 31) / 32 * 32);
+  const int threads = std::min(max_threads, (operands.width / 8 + 31) / 32 * 32);
   with_half_type(operands.type, [&](auto type) {
     const launch_shape shape{dim3(static_cast<unsigned>(operands.rows)), threads, 0, true};
     launch("quantize_rows", quantize_rows_kernel<decltype(type)>, shape, stream, operands);

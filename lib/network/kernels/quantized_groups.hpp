@@ -42,21 +42,21 @@ struct packed_values {
 
   /// Four values of each lane, in bytes.
   template <int Quad>
-  COGEN_INLINE static simd::i quad(const words& from) {
-    const simd::i low = field<Low, Quad * Low, 0>(from.low);
+  COGEN_INLINE static simd::i quad(const words& packed) {
+    const simd::i low = field<Low, Quad * Low, 0>(packed.low);
     if constexpr (High == 0)
       return low;
     else
-      return simd::or_bits(low, field<High, Quad * High, Low>(from.high));
+      return simd::or_bits(low, field<High, Quad * High, Low>(packed.high));
   }
 
   /// The same, with other bits above each value where number() does not see them.
   template <int Quad>
-  COGEN_INLINE static simd::i loose_quad(const words& from) {
+  COGEN_INLINE static simd::i loose_quad(const words& packed) {
     if constexpr (High == 0)
-      return simd::template shift_right<Quad * Low>(from.low);
+      return simd::template shift_right<Quad * Low>(packed.low);
     else
-      return quad<Quad>(from);
+      return quad<Quad>(packed);
   }
 
   /// Value 0..3 of each lane as a number; of more than 5 bits, as byte_scale() and byte_offset() want it.
@@ -69,7 +69,7 @@ struct packed_values {
   }
 
  private:
-  static simd::i word(const std::byte* lanes, int at) { return simd::load_bits(lanes + 4 * at * tile_lanes); }
+  static simd::i word(const std::byte* lanes, int index) { return simd::load_bits(lanes + 4 * index * tile_lanes); }
 
   // Bits [From, From + Count) of each byte, moved to To.
   template <int Count, int From, int To>
@@ -90,8 +90,8 @@ struct nonlinear_4_bits : packed_values<4, 0, Zero> {
   static constexpr int sum_bits = Bits;
 
   template <int Quad>
-  COGEN_INLINE static simd::i quad(const typename plain::words& from) {
-    return simd::looked_up(from_zero.values, plain::template quad<Quad>(from));
+  COGEN_INLINE static simd::i quad(const typename plain::words& packed) {
+    return simd::looked_up(from_zero.values, plain::template quad<Quad>(packed));
   }
   template <int Input>
   COGEN_INLINE static simd::f number(simd::i quad) {
@@ -102,7 +102,7 @@ struct nonlinear_4_bits : packed_values<4, 0, Zero> {
   struct shifted_table {
     std::uint8_t values[16];
     constexpr shifted_table() : values() {
-      for (int at = 0; at < 16; ++at) values[at] = static_cast<std::uint8_t>(Table[at] + Zero);
+      for (int index = 0; index < 16; ++index) values[index] = static_cast<std::uint8_t>(Table[index] + Zero);
     }
   };
   static constexpr shifted_table from_zero{};
@@ -160,9 +160,9 @@ class block_scales {
 
   COGEN_INLINE block_scales(const std::byte* tile, int lane, std::int64_t group, int values) : lane(lane) {
     block = tile + group / groups_in_block * (block_header + groups_in_block * (header + values));
-    const auto at = static_cast<int>(group % groups_in_block);
-    data = block + block_header + at * (header + values);
-    left = groups_in_block - at;
+    const auto index = static_cast<int>(group % groups_in_block);
+    data = block + block_header + index * (header + values);
+    left = groups_in_block - index;
   }
 
   COGEN_INLINE simd::f scale(int c, int part) const {
@@ -187,9 +187,9 @@ class block_scales {
  private:
   template <int Field>
   COGEN_INLINE simd::f factor(int c, int part) const {
-    const std::byte* at = data + lane + c * simd::width;
-    if constexpr (Nibbles) return simd::template codes<4>(at + part * tile_lanes, Field);
-    return simd::signed_bytes(at + (Field * Parts + part) * tile_lanes);
+    const std::byte* factors = data + lane + c * simd::width;
+    if constexpr (Nibbles) return simd::template codes<4>(factors + part * tile_lanes, Field);
+    return simd::signed_bytes(factors + (Field * Parts + part) * tile_lanes);
   }
 };
 
@@ -230,8 +230,8 @@ class quantized_weights : public Scales {
   COGEN_INLINE void quads(int part, Use use) const {
     constexpr int count = steps / Scales::parts;
     COGEN_UNROLL
-    for (int at = 0; at < count; ++at) {
-      const int step = part * count + at;
+    for (int index = 0; index < count; ++index) {
+      const int step = part * count + index;
       typename Values::words words[C];
       COGEN_UNROLL
       for (int c = 0; c < C; ++c) words[c] = Values::load(lanes(c), step);

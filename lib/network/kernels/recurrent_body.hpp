@@ -24,9 +24,9 @@ COGEN_INLINE simd::f softplus(simd::f x) {
   return simd::fma(simd::add(s, s), p, simd::max(simd::zero(), x));
 }
 
-// The input at `at` of a sequence's new tokens; one before them comes from the state.
-COGEN_INLINE const float* convolution_input(const causal_convolution_job& job, std::int64_t at) {
-  return at < 0 ? job.before + (job.taps - 1 + at) * job.all_channels : job.x + at * job.x_stride;
+// The input at `index` of a sequence's new tokens; one before them comes from the state.
+COGEN_INLINE const float* convolution_input(const causal_convolution_job& job, std::int64_t index) {
+  return index < 0 ? job.initial_state + (job.taps - 1 + index) * job.all_channels : job.x + index * job.x_stride;
 }
 
 void convolve_token(const causal_convolution_job& job, std::int64_t token) {
@@ -46,15 +46,15 @@ void causal_convolution_channels(const causal_convolution_job& job) {
   for (std::int64_t token = 0; token < job.tokens; ++token) convolve_token(job, token);
   const std::int64_t first_kept = job.tokens - (job.taps - 1);
   for (int tap = 0; tap < job.taps - 1; ++tap) {
-    const float* from = convolution_input(job, first_kept + tap);
-    float* to = job.after + tap * job.all_channels;
+    const float* source = convolution_input(job, first_kept + tap);
+    float* target = job.final_state + tap * job.all_channels;
     over_row(
-        job.channels, [&](row_span span) __attribute__((always_inline)) { store(to, load(from, span), span); });
+        job.channels, [&](row_span span) __attribute__((always_inline)) { store(target, load(source, span), span); });
   }
 }
 
 void scan_token(const selective_scan_job& job, std::int64_t token) {
-  const float* before = token == 0 ? job.before : job.after;
+  const float* previous = token == 0 ? job.initial_state : job.final_state;
   const float* b = job.b + token * job.bc_stride;
   const float* c = job.c + token * job.bc_stride;
   over_row(
@@ -64,10 +64,10 @@ void scan_token(const selective_scan_job& job, std::int64_t token) {
         const simd::f input = simd::mul(step, x);
         simd::f out = simd::zero();
         for (std::int64_t n = 0; n < job.states; ++n) {
-          const std::int64_t at = n * job.all_channels;
-          const simd::f kept = exponential(simd::mul(step, load(job.decay + at, span)));
-          const simd::f h = simd::fma(load(before + at, span), kept, simd::mul(input, simd::set(b[n])));
-          store(job.after + at, h, span);
+          const std::int64_t offset = n * job.all_channels;
+          const simd::f kept = exponential(simd::mul(step, load(job.decay + offset, span)));
+          const simd::f h = simd::fma(load(previous + offset, span), kept, simd::mul(input, simd::set(b[n])));
+          store(job.final_state + offset, h, span);
           out = simd::fma(h, simd::set(c[n]), out);
         }
         out = simd::fma(x, load(job.skip, span), out);
@@ -86,29 +86,29 @@ struct relative_sums {
 };
 
 // With a value of the weight e^power.
-COGEN_INLINE relative_sums added(relative_sums to, simd::f power, simd::f value) {
-  const simd::f exponent = simd::max(to.exponent, power);
-  const simd::f kept = exponential(simd::sub(to.exponent, exponent));
+COGEN_INLINE relative_sums added(relative_sums sums, simd::f power, simd::f value) {
+  const simd::f exponent = simd::max(sums.exponent, power);
+  const simd::f kept = exponential(simd::sub(sums.exponent, exponent));
   const simd::f weight = exponential(simd::sub(power, exponent));
-  return {simd::fma(kept, to.values, simd::mul(weight, value)), simd::fma(kept, to.weights, weight), exponent};
+  return {simd::fma(kept, sums.values, simd::mul(weight, value)), simd::fma(kept, sums.weights, weight), exponent};
 }
 
 void time_mix_token(const time_mix_job& job, std::int64_t token) {
-  const float* before = token == 0 ? job.before : job.after;
+  const float* previous = token == 0 ? job.initial_state : job.final_state;
   over_row(
       job.channels, [&](row_span span) __attribute__((always_inline)) {
         const simd::f k = load(job.k + token * job.k_stride, span);
         const simd::f v = load(job.v + token * job.v_stride, span);
         const simd::f gate = sigmoid(load(job.gate + token * job.gate_stride, span));
-        relative_sums sums{load(before, span), load(before + job.all_channels, span),
-                           load(before + 2 * job.all_channels, span)};
+        relative_sums sums{load(previous, span), load(previous + job.all_channels, span),
+                           load(previous + 2 * job.all_channels, span)};
         sums.exponent = simd::where_less(sums.weights, simd::set(0.5F), simd::set(-1e38F), sums.exponent);
         const relative_sums now = added(sums, simd::add(k, load(job.first, span)), v);
         sums.exponent = simd::add(sums.exponent, load(job.decay, span));
         const relative_sums next = added(sums, k, v);
-        store(job.after, next.values, span);
-        store(job.after + job.all_channels, next.weights, span);
-        store(job.after + 2 * job.all_channels, next.exponent, span);
+        store(job.final_state, next.values, span);
+        store(job.final_state + job.all_channels, next.weights, span);
+        store(job.final_state + 2 * job.all_channels, next.exponent, span);
         store(job.out + token * job.out_stride, simd::mul(simd::div(now.values, now.weights), gate), span);
       });
 }

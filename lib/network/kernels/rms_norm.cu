@@ -8,13 +8,13 @@
 namespace cogen::kernels::cuda {
 namespace {
 
-constexpr int most_threads = 512;
-constexpr int most_width = 16384;
+constexpr int max_threads = 512;
+constexpr int max_width = 16384;
 
 // The sum over all threads of a block, the same in each. Added up in an order that depends on the number of threads
 // alone.
 __device__ float block_sum(float x) {
-  __shared__ float warps[most_threads / 32];
+  __shared__ float warps[max_threads / 32];
   for (int lanes = 16; lanes > 0; lanes /= 2) x += __shfl_xor_sync(0xffffffff, x, lanes);
   if (threadIdx.x % 32 == 0) warps[threadIdx.x / 32] = x;
   __syncthreads();
@@ -39,7 +39,7 @@ __device__ void store_row_as_fp8(const add_rms_norm_operands& operands, std::int
 
 // One row a block; each thread keeps its numbers, `Parts` times eight, in registers.
 template <class Residual, class T, class Weight, int Parts>
-__global__ void __launch_bounds__(most_threads) add_rms_norm_kernel(add_rms_norm_operands operands) {
+__global__ void __launch_bounds__(max_threads) add_rms_norm_kernel(add_rms_norm_operands operands) {
   trigger_launch_completion();
   grid_dependency_synchronize();
   const std::int64_t row = std::int64_t{blockIdx.x} * operands.width;
@@ -51,41 +51,41 @@ __global__ void __launch_bounds__(most_threads) add_rms_norm_kernel(add_rms_norm
   float squares = 0.0F;
 #pragma unroll
   for (int part = 0; part < Parts; ++part) {
-    const int at = (part * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * 8;
-    if (at >= operands.width) continue;
-    x[part] = load_eight(residual + at);
+    const int column = (part * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * 8;
+    if (column >= operands.width) continue;
+    x[part] = load_eight(residual + column);
     if (delta) {
-      const eight more = load_eight(delta + at);
+      const eight more = load_eight(delta + column);
 #pragma unroll
-      for (int i = 0; i < 8; ++i) x[part].at[i] += more.at[i];
-      store_eight(residual + at, x[part]);
+      for (int i = 0; i < 8; ++i) x[part].values[i] += more.values[i];
+      store_eight(residual + column, x[part]);
       x[part] = rounded<Residual>(x[part]);
     }
 #pragma unroll
-    for (int i = 0; i < 8; ++i) squares = fmaf(x[part].at[i], x[part].at[i], squares);
+    for (int i = 0; i < 8; ++i) squares = fmaf(x[part].values[i], x[part].values[i], squares);
   }
   const float mean = block_sum(squares) / static_cast<float>(operands.width);
   const float scale = 1.0F / sqrtf(mean + operands.epsilon);
 #pragma unroll
   for (int part = 0; part < Parts; ++part) {
-    const int at = (part * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * 8;
-    if (at >= operands.width) continue;
-    const eight factor = load_eight(weight + at);
+    const int column = (part * static_cast<int>(blockDim.x) + static_cast<int>(threadIdx.x)) * 8;
+    if (column >= operands.width) continue;
+    const eight factor = load_eight(weight + column);
     eight y;
 #pragma unroll
-    for (int i = 0; i < 8; ++i) y.at[i] = x[part].at[i] * scale * (factor.at[i] + operands.weight_offset);
+    for (int i = 0; i < 8; ++i) y.values[i] = x[part].values[i] * scale * (factor.values[i] + operands.weight_offset);
     if (operands.scales)
       x[part] = rounded<T>(y);
     else
-      store_eight(static_cast<T*>(operands.out) + row + at, y);
+      store_eight(static_cast<T*>(operands.out) + row + column, y);
   }
   if (operands.scales) store_row_as_fp8(operands, row, x);
 }
 
 template <class Residual, class T, class Weight>
 void launch_add_rms_norm(const add_rms_norm_operands& operands, cudaStream_t stream) {
-  const int parts = (operands.width / 8 + most_threads - 1) / most_threads;
-  const int threads = std::min(most_threads, (operands.width / 8 + 31) / 32 * 32);
+  const int parts = (operands.width / 8 + max_threads - 1) / max_threads;
+  const int threads = std::min(max_threads, (operands.width / 8 + 31) / 32 * 32);
   const auto with = [&](void (*kernel)(add_rms_norm_operands)) {
     const launch_shape shape{dim3(static_cast<unsigned>(operands.rows)), threads, 0, true};
     launch("add_rms_norm", kernel, shape, stream, operands);
@@ -97,9 +97,9 @@ void launch_add_rms_norm(const add_rms_norm_operands& operands, cudaStream_t str
 
 void check(const add_rms_norm_operands& operands) {
   const auto fits = [&](number type) { return type == number::f32 || type == operands.type; };
-  if (operands.width <= 0 || operands.width % 8 != 0 || operands.width > most_width)
+  if (operands.width <= 0 || operands.width % 8 != 0 || operands.width > max_width)
     throw std::invalid_argument("add_rms_norm: a width of " + std::to_string(operands.width) +
-                                "; multiples of 8 up to " + std::to_string(most_width) + " are possible");
+                                "; multiples of 8 up to " + std::to_string(max_width) + " are possible");
   if ((operands.type != number::f16 && operands.type != number::bf16) || !fits(operands.residual_type) ||
       !fits(operands.weight_type))
     throw std::invalid_argument("add_rms_norm: the types do not go together");

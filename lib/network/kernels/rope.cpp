@@ -55,15 +55,15 @@ rope_table::rope_table(std::span<const double> inverse_frequencies, double atten
       const turn large = turn_by(static_cast<double>(coarse) * frequency);
       for (std::int64_t fine = 0; fine < std::min(stride, positions - coarse); ++fine) {
         const turn both = after(large, small[static_cast<std::size_t>(fine)]);
-        float* at = values_.data() + (coarse + fine) * 2 * pairs_ + pair;
-        at[0] = static_cast<float>(both.cosine * attention_scaling);
-        at[pairs_] = static_cast<float>(both.sine * attention_scaling);
+        float* entry = values_.data() + (coarse + fine) * 2 * pairs_ + pair;
+        entry[0] = static_cast<float>(both.cosine * attention_scaling);
+        entry[pairs_] = static_cast<float>(both.sine * attention_scaling);
       }
     }
   }
 }
 
-const float* rope_table::at(std::int64_t position, float* spare) const {
+const float* rope_table::angles(std::int64_t position, float* spare) const {
   if (position < positions_) return values_.data() + position * 2 * pairs_;
   for (int pair = 0; pair < pairs_; ++pair) {
     const turn turned = turn_by(static_cast<double>(position) * frequencies_[static_cast<std::size_t>(pair)]);
@@ -77,9 +77,9 @@ void rope_append(const execution& run, const rope_table* table, std::span<const 
                  const qkv_operands& operands) {
   for (const token_rows& row : rows) check_head(row.cache.head_dim);
   const kernel_table& kernels = kernels_of(run.set);
-  for_each_token(*run.workers, rows, [&](const token_rows& row, std::int64_t at) {
-    const std::int64_t token = row.first + at;
-    const std::int64_t position = row.offset + at;
+  for_each_token(*run.workers, rows, [&](const token_rows& row, std::int64_t index) {
+    const std::int64_t token = row.first + index;
+    const std::int64_t position = row.offset + index;
     const cache::kv_view& view = row.cache;
     float spare[max_head_dim];
     rope_append_job job{.rotation = nullptr,
@@ -102,10 +102,10 @@ void rope_append(const execution& run, const rope_table* table, std::span<const 
       inside.kv_heads = 0;
       std::copy_n(job.q, std::int64_t{job.heads} * job.head_dim, inside.q);
       const std::int64_t last = std::int64_t{view.span.sinks} + view.span.window - 1;
-      if (table) inside.rotation = table->at(std::min(position, last), spare);
+      if (table) inside.rotation = table->angles(std::min(position, last), spare);
       kernels.rope_append(inside);
     }
-    if (table) job.rotation = table->at(position, spare);
+    if (table) job.rotation = table->angles(position, spare);
     kernels.rope_append(job);
   });
 }

@@ -33,12 +33,12 @@ __device__ eight_angles angles_of(const rotation& turn, int position, int first)
   eight_angles angles = angles_at(turn.table, position % turn.positions, turn.pairs, first);
   const int multiple = position / turn.positions;
   if (multiple == 0) return angles;
-  const eight_angles on = angles_at(turn.far, multiple, turn.pairs, first);
+  const eight_angles far_angles = angles_at(turn.far, multiple, turn.pairs, first);
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    const float cosine = angles.cosine.at[i], sine = angles.sine.at[i];
-    angles.cosine.at[i] = cosine * on.cosine.at[i] - sine * on.sine.at[i];
-    angles.sine.at[i] = fmaf(sine, on.cosine.at[i], cosine * on.sine.at[i]);
+    const float cosine = angles.cosine.values[i], sine = angles.sine.values[i];
+    angles.cosine.values[i] = cosine * far_angles.cosine.values[i] - sine * far_angles.sine.values[i];
+    angles.sine.values[i] = fmaf(sine, far_angles.cosine.values[i], cosine * far_angles.sine.values[i]);
   }
   return angles;
 }
@@ -47,15 +47,15 @@ __device__ eight_pairs rotated(const eight_pairs& x, const rotation& turn, int p
   if (position / turn.positions >= turn.multiples) {
     eight nothing;
 #pragma unroll
-    for (float& each : nothing.at) each = NAN;
+    for (float& each : nothing.values) each = NAN;
     return {nothing, nothing};
   }
-  const eight_angles by = angles_of(turn, position, first);
+  const eight_angles angles = angles_of(turn, position, first);
   eight_pairs y;
 #pragma unroll
   for (int i = 0; i < 8; ++i) {
-    y.low.at[i] = x.low.at[i] * by.cosine.at[i] - x.high.at[i] * by.sine.at[i];
-    y.high.at[i] = fmaf(x.low.at[i], by.sine.at[i], x.high.at[i] * by.cosine.at[i]);
+    y.low.values[i] = x.low.values[i] * angles.cosine.values[i] - x.high.values[i] * angles.sine.values[i];
+    y.high.values[i] = fmaf(x.low.values[i], angles.sine.values[i], x.high.values[i] * angles.cosine.values[i]);
   }
   return y;
 }
@@ -68,13 +68,13 @@ class token_job {
       : layer_(layer), turn_(turn), rows_(rows), position_(step.positions[blockIdx.x]) {
     const std::int64_t slot = step.slots[blockIdx.x];
     const std::int64_t width = std::int64_t{layer.kv_heads} * layer.head_dim;
-    const std::int64_t at =
+    const std::int64_t offset =
         slot * layer.slot_stride + token_index(layer, position_) * width * static_cast<int>(sizeof(Stored));
     q_ = static_cast<T*>(rows.qkv) + std::int64_t{blockIdx.x} * rows.stride;
     k_ = q_ + std::int64_t{rows.heads} * layer.head_dim;
     v_ = k_ + width;
-    key_ = reinterpret_cast<Stored*>(layer.keys + at);
-    value_ = reinterpret_cast<Stored*>(layer.values + at);
+    key_ = reinterpret_cast<Stored*>(layer.keys + offset);
+    value_ = reinterpret_cast<Stored*>(layer.values + offset);
     sink_q_ = layer.sinks > 0 ? static_cast<T*>(rows.sink_q) + std::int64_t{blockIdx.x} * rows.heads * layer.head_dim
                               : nullptr;
   }
@@ -82,43 +82,47 @@ class token_job {
   __device__ void run() const {
     const int turning = turn_.pairs / 8;
     const int parts = turning + (layer_.head_dim - 2 * turn_.pairs) / 8;
-    for (int at = threadIdx.x; at < (rows_.heads + layer_.kv_heads) * parts; at += threads) {
-      const int head = at / parts, part = at % parts;
+    for (int index = threadIdx.x; index < (rows_.heads + layer_.kv_heads) * parts; index += threads) {
+      const int head = index / parts, part = index % parts;
       const int dim = part < turning ? part * 8 : 2 * turn_.pairs + (part - turning) * 8;
       if (head < rows_.heads)
         query(head * layer_.head_dim + dim, dim, part < turning);
       else
         key((head - rows_.heads) * layer_.head_dim + dim, dim, part < turning);
     }
-    for (int at = static_cast<int>(threadIdx.x) * 8; at < layer_.kv_heads * layer_.head_dim; at += threads * 8)
-      store_eight(value_ + at, load_eight(v_ + at));
+    for (int column = static_cast<int>(threadIdx.x) * 8; column < layer_.kv_heads * layer_.head_dim;
+         column += threads * 8)
+      store_eight(value_ + column, load_eight(v_ + column));
   }
 
  private:
-  __device__ eight_pairs pairs_at(const T* from) const { return {load_eight(from), load_eight(from + turn_.pairs)}; }
-
-  template <class To>
-  __device__ void store_pairs(To* to, const eight_pairs& x) const {
-    store_eight(to, x.low);
-    store_eight(to + turn_.pairs, x.high);
+  __device__ eight_pairs pairs_at(const T* source) const {
+    return {load_eight(source), load_eight(source + turn_.pairs)};
   }
 
-  // `at` counts from the first head, `dim` within the head.
-  __device__ void query(int at, int dim, bool turns) const {
+  template <class To>
+  __device__ void store_pairs(To* target, const eight_pairs& x) const {
+    store_eight(target, x.low);
+    store_eight(target + turn_.pairs, x.high);
+  }
+
+  // `offset` counts from the first head, `dim` within the head.
+  __device__ void query(int offset, int dim, bool turns) const {
     if (turns) {
-      const eight_pairs x = pairs_at(q_ + at);
-      if (sink_q_) store_pairs(sink_q_ + at, rotated(x, turn_, min(position_, layer_.sinks + layer_.window - 1), dim));
-      store_pairs(q_ + at, rotated(x, turn_, position_, dim));
+      const eight_pairs x = pairs_at(q_ + offset);
+      if (sink_q_)
+        store_pairs(sink_q_ + offset, rotated(x, turn_, min(position_, layer_.sinks + layer_.window - 1), dim));
+      store_pairs(q_ + offset, rotated(x, turn_, position_, dim));
     } else if (sink_q_) {
-      store_eight(sink_q_ + at, load_eight(q_ + at));
+      store_eight(sink_q_ + offset, load_eight(q_ + offset));
     }
   }
 
-  __device__ void key(int at, int dim, bool turns) const {
+  __device__ void key(int offset, int dim, bool turns) const {
     if (turns)
-      store_pairs(key_ + at, rotated(pairs_at(k_ + at), turn_, position_, dim));
+      store_pairs(key_ + offset, rotated(pairs_at(k_ + offset), turn_, position_, dim));
     else
-      store_eight(key_ + at, load_eight(k_ + at));
+      store_eight(key_ + offset, load_eight(k_ + offset));
   }
 
   const kv_layer& layer_;

@@ -21,7 +21,7 @@ class rope_table {
   std::int64_t positions() const { return positions_; }
   int pairs() const { return pairs_; }
   /// cos [pairs], then sin [pairs]. Those of a position that is not kept are written to `spare` [2 * pairs].
-  const float* at(std::int64_t position, float* spare) const;
+  const float* angles(std::int64_t position, float* spare) const;
 
  private:
   std::vector<double> frequencies_;

@@ -13,64 +13,66 @@ namespace {
 
 struct as_f32 {
   static constexpr int size = 4;
-  static void store(std::byte* to, simd::f v) { simd::store(reinterpret_cast<float*>(to), v); }
+  static void store(std::byte* target, simd::f v) { simd::store(reinterpret_cast<float*>(target), v); }
 };
 struct as_f16 {
   static constexpr int size = 2;
-  static void store(std::byte* to, simd::f v) { simd::store_f16(to, v); }
+  static void store(std::byte* target, simd::f v) { simd::store_f16(target, v); }
 };
 struct as_bf16 {
   static constexpr int size = 2;
-  static void store(std::byte* to, simd::f v) { simd::store_bf16(to, v); }
+  static void store(std::byte* target, simd::f v) { simd::store_bf16(target, v); }
 };
 
 // out [width], in the cache's format, from floats.
 template <class Format>
-void write(const float* from, std::byte* to, int width) {
+void write(const float* source, std::byte* target, int width) {
   over_row(
       width, [&](row_span span) __attribute__((always_inline)) {
-        const simd::f v = load(from, span);
-        if (span.live == simd::width) return Format::store(to + span.at * Format::size, v);
+        const simd::f v = load(source, span);
+        if (span.live == simd::width) return Format::store(target + span.offset * Format::size, v);
         std::byte lanes[simd::width * Format::size];
         Format::store(lanes, v);
-        __builtin_memcpy(to + span.at * Format::size, lanes, static_cast<std::size_t>(span.live) * Format::size);
+        __builtin_memcpy(target + span.offset * Format::size, lanes,
+                         static_cast<std::size_t>(span.live) * Format::size);
       });
 }
 
-void write(cache::scalar type, const float* from, std::byte* to, int width) {
+void write(cache::scalar type, const float* source, std::byte* target, int width) {
   switch (type) {
     case cache::scalar::f32:
-      return write<as_f32>(from, to, width);
+      return write<as_f32>(source, target, width);
     case cache::scalar::f16:
-      return write<as_f16>(from, to, width);
+      return write<as_f16>(source, target, width);
     case cache::scalar::bf16:
-      return write<as_bf16>(from, to, width);
+      return write<as_bf16>(source, target, width);
     case cache::scalar::fp8:
       break;  // not of this processor
   }
 }
 
 template <class Number>
-void scatter(const Number* from, int count, std::byte* to, std::int64_t stride) {
-  for (int at = 0; at < count; ++at, to += stride) __builtin_memcpy(to, from + at, sizeof(Number));
+void scatter(const Number* source, int count, std::byte* target, std::int64_t stride) {
+  for (int index = 0; index < count; ++index, target += stride)
+    __builtin_memcpy(target, source + index, sizeof(Number));
 }
 
 // A head's key, each dimension in a row of its own.
-void write_key(const rope_append_job& job, const float* from, std::byte* to) {
-  if (job.type == cache::scalar::f32) return scatter(from, job.head_dim, to, job.key_stride);
+void write_key(const rope_append_job& job, const float* source, std::byte* target) {
+  if (job.type == cache::scalar::f32) return scatter(source, job.head_dim, target, job.key_stride);
   alignas(64) std::uint16_t numbers[max_head_dim];
-  write(job.type, from, reinterpret_cast<std::byte*>(numbers), job.head_dim);
-  scatter(numbers, job.head_dim, to, job.key_stride);
+  write(job.type, source, reinterpret_cast<std::byte*>(numbers), job.head_dim);
+  scatter(numbers, job.head_dim, target, job.key_stride);
 }
 
-// One head: pairs (i, i + pairs) turned by the position's angles; to may be from.
-void rotate(const float* rotation, int pairs, const float* from, float* to) {
+// One head: pairs (i, i + pairs) turned by the position's angles; target may be source.
+void rotate(const float* rotation, int pairs, const float* source, float* target) {
   over_row(
       pairs, [&](row_span span) __attribute__((always_inline)) {
         const simd::f cosine = load(rotation, span), sine = load(rotation + pairs, span);
-        const simd::f a = load(from, span), b = load(from + pairs, span);
-        store(to, simd::sub(simd::mul(a, cosine), simd::mul(b, sine)), span);
-        store(to + pairs, simd::fma(a, sine, simd::mul(b, cosine)), span);
+        const simd::f a = load(source, span), b = load(source + pairs, span);
+        store(target, simd::sub(simd::mul(a, cosine), simd::mul(b, sine)), span);
+        store(target + pairs, simd::fma(a, sine, simd::mul(b, cosine)), span);
       });
 }
 

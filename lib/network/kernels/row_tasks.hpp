@@ -20,7 +20,7 @@ void for_each_row(worker_pool& workers, std::int64_t rows, std::int64_t floats_p
   });
 }
 
-/// Calls body(row, at) for token `at` of each row, in parallel over the tokens of all rows. Neighbors, whose keys
+/// Calls body(row, index) for token `index` of each row, in parallel over the tokens of all rows. Neighbors, whose keys
 /// share cache lines, mostly fall to one thread.
 template <class Body>
 void for_each_token(worker_pool& workers, std::span<const token_rows> rows, Body body) {
@@ -31,7 +31,7 @@ void for_each_token(worker_pool& workers, std::span<const token_rows> rows, Body
     std::int64_t skip = task * tokens_per_task;
     std::int64_t left = std::min(tokens_per_task, tokens - skip);
     for (const token_rows& row : rows) {
-      for (std::int64_t at = skip; at < row.count && left > 0; ++at, --left) body(row, at);
+      for (std::int64_t index = skip; index < row.count && left > 0; ++index, --left) body(row, index);
       skip = std::max<std::int64_t>(0, skip - row.count);
       if (left == 0) return;
     }
@@ -52,12 +52,12 @@ void for_each_block(worker_pool& workers, std::span<const token_rows> rows, std:
   if (rows.empty()) return;
   std::int64_t tokens = 0;
   for (const token_rows& row : rows) tokens += row.count;
-  const std::int64_t all = blocks * static_cast<std::int64_t>(rows.size());
+  const std::int64_t total = blocks * static_cast<std::int64_t>(rows.size());
   const std::int64_t floats = floats_per_block * tokens / static_cast<std::int64_t>(rows.size());
   const std::int64_t per_task = std::max<std::int64_t>(1, floats_per_task / std::max<std::int64_t>(1, floats));
-  workers.parallel((all + per_task - 1) / per_task, [&](std::int64_t task, int) {
-    for (std::int64_t at = task * per_task; at < std::min(all, (task + 1) * per_task); ++at)
-      body(rows[static_cast<std::size_t>(at / blocks)], at % blocks);
+  workers.parallel((total + per_task - 1) / per_task, [&](std::int64_t task, int) {
+    for (std::int64_t index = task * per_task; index < std::min(total, (task + 1) * per_task); ++index)
+      body(rows[static_cast<std::size_t>(index / blocks)], index % blocks);
   });
 }
 

@@ -9,7 +9,7 @@ namespace cogen::kernels::cuda {
 namespace {
 
 constexpr int threads = 128;
-constexpr int most_taps = 8;
+constexpr int max_taps = 8;
 
 /// Consecutive tokens of one slot.
 struct sequence_tokens {
@@ -36,85 +36,88 @@ __device__ inline float silu(float x) { return x / (1.0F + expf(-x)); }
 __device__ inline float softplus(float x) { return fmaxf(x, 0.0F) + log1pf(expf(-fabsf(x))); }
 
 template <class T>
-__device__ inline float number_at(const void* of, std::int64_t at) {
-  return static_cast<float>(static_cast<const T*>(of)[at]);
+__device__ inline float number_at(const void* numbers, std::int64_t index) {
+  return static_cast<float>(static_cast<const T*>(numbers)[index]);
 }
 
 template <class T>
-__device__ inline void set_number(void* of, std::int64_t at, float number) {
-  static_cast<T*>(of)[at] = static_cast<T>(number);
+__device__ inline void set_number(void* numbers, std::int64_t index, float number) {
+  static_cast<T*>(numbers)[index] = static_cast<T>(number);
 }
 
 template <class T>
-__global__ void __launch_bounds__(threads) convolution_kernel(sequence_rows rows, causal_convolution_operands by) {
+__global__ void __launch_bounds__(threads)
+    convolution_kernel(sequence_rows rows, causal_convolution_operands operands) {
   const int channel = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
-  if (channel >= by.channels) return;
+  if (channel >= operands.channels) return;
   const sequence_tokens tokens = tokens_of(rows, static_cast<int>(blockIdx.y));
   if (tokens.slot < 0) {
-    for (int i = 0; i < tokens.count; ++i) set_number<T>(by.out, (tokens.first + i) * by.channels + channel, 0.0F);
+    for (int i = 0; i < tokens.count; ++i)
+      set_number<T>(operands.out, (tokens.first + i) * operands.channels + channel, 0.0F);
     return;
   }
-  float* const inputs = by.inputs.states + tokens.slot * by.inputs.slot_stride + channel;
-  float window[most_taps] = {}, weight[most_taps] = {};  // aligned at their ends
-  const int unused = most_taps - by.taps;
+  float* const inputs = operands.inputs.states + tokens.slot * operands.inputs.slot_stride + channel;
+  float window[max_taps] = {}, weight[max_taps] = {};  // aligned at their ends
+  const int unused = max_taps - operands.taps;
 #pragma unroll
-  for (int i = 0; i < most_taps; ++i) {
+  for (int i = 0; i < max_taps; ++i) {
     if (i < unused) continue;
-    weight[i] = by.weight[std::int64_t{i - unused} * by.channels + channel];
-    if (i > unused && !tokens.begins) window[i] = inputs[std::int64_t{i - unused - 1} * by.channels];
+    weight[i] = operands.weight[std::int64_t{i - unused} * operands.channels + channel];
+    if (i > unused && !tokens.begins) window[i] = inputs[std::int64_t{i - unused - 1} * operands.channels];
   }
-  const float bias = by.bias != nullptr ? by.bias[channel] : 0.0F;
+  const float bias = operands.bias != nullptr ? operands.bias[channel] : 0.0F;
   for (int token = 0; token < tokens.count; ++token) {
     const std::int64_t row = tokens.first + token;
     float sum = bias;
 #pragma unroll
-    for (int i = 0; i < most_taps; ++i) {
+    for (int i = 0; i < max_taps; ++i) {
       if (i < unused) continue;
-      window[i] = i + 1 < most_taps ? window[i + 1] : number_at<T>(by.x, row * by.x_stride + channel);
+      window[i] = i + 1 < max_taps ? window[i + 1] : number_at<T>(operands.x, row * operands.x_stride + channel);
       sum = fmaf(window[i], weight[i], sum);
     }
-    set_number<T>(by.out, row * by.channels + channel, silu(sum));
+    set_number<T>(operands.out, row * operands.channels + channel, silu(sum));
   }
 #pragma unroll
-  for (int i = 0; i < most_taps; ++i)
-    if (i > unused) inputs[std::int64_t{i - unused - 1} * by.channels] = window[i];
+  for (int i = 0; i < max_taps; ++i)
+    if (i > unused) inputs[std::int64_t{i - unused - 1} * operands.channels] = window[i];
 }
 
-template <class T, int most_states>
-__global__ void __launch_bounds__(threads) scan_kernel(sequence_rows rows, selective_scan_operands by) {
+template <class T, int max_states>
+__global__ void __launch_bounds__(threads) scan_kernel(sequence_rows rows, selective_scan_operands operands) {
   const int channel = static_cast<int>(blockIdx.x) * threads + static_cast<int>(threadIdx.x);
-  if (channel >= by.channels) return;
+  if (channel >= operands.channels) return;
   const sequence_tokens tokens = tokens_of(rows, static_cast<int>(blockIdx.y));
   if (tokens.slot < 0) {
-    for (int i = 0; i < tokens.count; ++i) set_number<T>(by.out, (tokens.first + i) * by.out_stride + channel, 0.0F);
+    for (int i = 0; i < tokens.count; ++i)
+      set_number<T>(operands.out, (tokens.first + i) * operands.out_stride + channel, 0.0F);
     return;
   }
-  float* const state = by.h.states + tokens.slot * by.h.slot_stride + channel;
-  float h[most_states] = {}, decay[most_states] = {};
+  float* const state = operands.h.states + tokens.slot * operands.h.slot_stride + channel;
+  float h[max_states] = {}, decay[max_states] = {};
 #pragma unroll
-  for (int n = 0; n < most_states; ++n) {
-    if (n >= by.states) continue;
-    decay[n] = by.decay[std::int64_t{n} * by.channels + channel];
-    if (!tokens.begins) h[n] = state[std::int64_t{n} * by.channels];
+  for (int n = 0; n < max_states; ++n) {
+    if (n >= operands.states) continue;
+    decay[n] = operands.decay[std::int64_t{n} * operands.channels + channel];
+    if (!tokens.begins) h[n] = state[std::int64_t{n} * operands.channels];
   }
-  const float skip = by.skip[channel];
+  const float skip = operands.skip[channel];
   for (int token = 0; token < tokens.count; ++token) {
     const std::int64_t row = tokens.first + token;
-    const float x = number_at<T>(by.x, row * by.channels + channel);
-    const float step = softplus(by.step[row * by.channels + channel]);
+    const float x = number_at<T>(operands.x, row * operands.channels + channel);
+    const float step = softplus(operands.step[row * operands.channels + channel]);
     float out = 0.0F;
 #pragma unroll
-    for (int n = 0; n < most_states; ++n) {
-      if (n >= by.states) continue;
-      h[n] = fmaf(h[n], expf(step * decay[n]), step * x * by.b[row * by.bc_stride + n]);
-      out = fmaf(h[n], by.c[row * by.bc_stride + n], out);
+    for (int n = 0; n < max_states; ++n) {
+      if (n >= operands.states) continue;
+      h[n] = fmaf(h[n], expf(step * decay[n]), step * x * operands.b[row * operands.bc_stride + n]);
+      out = fmaf(h[n], operands.c[row * operands.bc_stride + n], out);
     }
-    const float gate = number_at<T>(by.gate, row * by.gate_stride + channel);
-    set_number<T>(by.out, row * by.out_stride + channel, fmaf(x, skip, out) * silu(gate));
+    const float gate = number_at<T>(operands.gate, row * operands.gate_stride + channel);
+    set_number<T>(operands.out, row * operands.out_stride + channel, fmaf(x, skip, out) * silu(gate));
   }
 #pragma unroll
-  for (int n = 0; n < most_states; ++n)
-    if (n < by.states) state[std::int64_t{n} * by.channels] = h[n];
+  for (int n = 0; n < max_states; ++n)
+    if (n < operands.states) state[std::int64_t{n} * operands.channels] = h[n];
 }
 
 dim3 grid_for(const sequence_rows& rows, int channels) {
@@ -126,17 +129,17 @@ void check_type(const char* name, number type) {
     throw std::invalid_argument(std::string(name) + ": only f16 and bf16 are possible");
 }
 
-void check_range(const char* name, const char* what, int value, int most) {
+void check_range(const char* name, const char* quantity, int value, int most) {
   if (value < 1 || value > most)
-    throw std::invalid_argument(std::string(name) + ": " + std::to_string(value) + " " + what + "; possible are 1 to " +
-                                std::to_string(most));
+    throw std::invalid_argument(std::string(name) + ": " + std::to_string(value) + " " + quantity +
+                                "; possible are 1 to " + std::to_string(most));
 }
 
 }  // namespace
 
 void causal_convolution(const sequence_rows& rows, const causal_convolution_operands& operands, cudaStream_t stream) {
   check_type("causal_convolution", operands.type);
-  check_range("causal_convolution", "taps", operands.taps, most_taps);
+  check_range("causal_convolution", "taps", operands.taps, max_taps);
   with_half_type(operands.type, [&](auto type) {
     launch("causal_convolution", convolution_kernel<decltype(type)>, grid_for(rows, operands.channels), threads, stream,
            rows, operands);
@@ -144,12 +147,12 @@ void causal_convolution(const sequence_rows& rows, const causal_convolution_oper
 }
 
 void selective_scan(const sequence_rows& rows, const selective_scan_operands& operands, cudaStream_t stream) {
-  constexpr int few_states = 16, most_states = 64;
+  constexpr int few_states = 16, max_states = 64;
   check_type("selective_scan", operands.type);
-  check_range("selective_scan", "states", operands.states, most_states);
+  check_range("selective_scan", "states", operands.states, max_states);
   with_half_type(operands.type, [&](auto type) {
     using T = decltype(type);
-    const auto kernel = operands.states <= few_states ? scan_kernel<T, few_states> : scan_kernel<T, most_states>;
+    const auto kernel = operands.states <= few_states ? scan_kernel<T, few_states> : scan_kernel<T, max_states>;
     launch("selective_scan", kernel, grid_for(rows, operands.channels), threads, stream, rows, operands);
   });
 }

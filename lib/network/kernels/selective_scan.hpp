@@ -37,7 +37,7 @@ struct selective_scan_operands {
 
 /// Tokens are scanned one after the other and states summed in ascending order: the same bits however a sequence's
 /// tokens are cut into steps, in any batch, on any number of threads. Relative error of the exponential and of the
-/// logarithm about 1e-7. Writes its part of every row's `after` completely. Any thread; allocates nothing.
+/// logarithm about 1e-7. Writes its part of every row's `final_state` completely. Any thread; allocates nothing.
 void selective_scan(const execution& run, std::span<const token_rows> rows, const selective_scan_operands& operands);
 
 }  // namespace cogen::kernels

@@ -23,11 +23,11 @@ struct simd {
 
   static f zero() { return _mm256_setzero_ps(); }
   static f set(float value) { return _mm256_set1_ps(value); }
-  static f load(const float* from) { return _mm256_loadu_ps(from); }
-  static f load_first(const float* from, int n) { return _mm256_maskload_ps(from, first(n)); }
-  static void store(float* to, f v) { _mm256_storeu_ps(to, v); }
-  static void store_first(float* to, f v, int n) { _mm256_maskstore_ps(to, first(n), v); }
-  static i load_bits(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+  static f load(const float* source) { return _mm256_loadu_ps(source); }
+  static f load_first(const float* source, int n) { return _mm256_maskload_ps(source, first(n)); }
+  static void store(float* target, f v) { _mm256_storeu_ps(target, v); }
+  static void store_first(float* target, f v, int n) { _mm256_maskstore_ps(target, first(n), v); }
+  static i load_bits(const void* source) { return _mm256_loadu_si256(static_cast<const __m256i*>(source)); }
   static i set_bits(std::int32_t value) { return _mm256_set1_epi32(value); }
 
   static f add(f a, f b) { return _mm256_add_ps(a, b); }
@@ -54,9 +54,9 @@ struct simd {
   static i or_bits(i a, i b) { return _mm256_or_si256(a, b); }
   // a where x < y (false for NaN), else b.
   static f where_less(f x, f y, f a, f b) { return _mm256_blendv_ps(b, a, _mm256_cmp_ps(x, y, _CMP_LT_OQ)); }
-  // v in lanes [from, to), else other.
-  static f within(f v, int from, int to, f other) {
-    const i inside = _mm256_andnot_si256(first(from), first(to));
+  // v in lanes [begin, end), else other.
+  static f within(f v, int begin, int end, f other) {
+    const i inside = _mm256_andnot_si256(first(begin), first(end));
     return _mm256_blendv_ps(other, v, from_bits(inside));
   }
 
@@ -71,14 +71,16 @@ struct simd {
     return _mm_cvtss_f32(_mm_max_ss(pair, _mm_movehdup_ps(pair)));
   }
 
-  static f load_f16(const void* from) { return _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(from))); }
-  static void store_f16(void* to, f v) {
-    _mm_storeu_si128(static_cast<__m128i*>(to), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  static f load_f16(const void* source) {
+    return _mm256_cvtph_ps(_mm_loadu_si128(static_cast<const __m128i*>(source)));
   }
-  static f load_bf16(const void* from) {
-    return from_bits(shift_left<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)))));
+  static void store_f16(void* target, f v) {
+    _mm_storeu_si128(static_cast<__m128i*>(target), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
-  static void store_bf16(void* to, f v) {
+  static f load_bf16(const void* source) {
+    return from_bits(shift_left<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(static_cast<const __m128i*>(source)))));
+  }
+  static void store_bf16(void* target, f v) {
     const i raw = bits(v);
     const i odd = _mm256_and_si256(_mm256_srli_epi32(raw, 16), _mm256_set1_epi32(1));
     const i rounded = _mm256_add_epi32(raw, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)));
@@ -86,7 +88,7 @@ struct simd {
     const i nan = bits(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
     const i top = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
     const i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(top, top), 0x08);
-    _mm_storeu_si128(static_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
+    _mm_storeu_si128(static_cast<__m128i*>(target), _mm256_castsi256_si128(packed));
   }
 
   static f low_bf16(i pairs) { return from_bits(shift_left<16>(pairs)); }
@@ -116,24 +118,24 @@ struct simd {
     return _mm256_cvtepi32_ps(_mm256_and_si256(_mm256_srli_epi32(v, 8 * Input), _mm256_set1_epi32(255)));
   }
   static f number(i v) { return _mm256_cvtepi32_ps(v); }
-  static f signed_bytes(const void* from) {
-    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from))));
+  static f signed_bytes(const void* source) {
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(source))));
   }
   // 2^(b - 127) of bytes b, or 0 where b is 0.
-  static f powers_of_two(const void* from) {
-    return from_bits(shift_left<23>(_mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from)))));
+  static f powers_of_two(const void* source) {
+    return from_bits(shift_left<23>(_mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(source)))));
   }
 
   // One float16 in every lane.
-  static f set_f16(const void* from) {
+  static f set_f16(const void* source) {
     std::uint16_t half;
-    __builtin_memcpy(&half, from, sizeof half);
+    __builtin_memcpy(&half, source, sizeof half);
     return _mm256_cvtph_ps(_mm_set1_epi16(static_cast<short>(half)));
   }
   // Codes number `part` of `width` bytes, Bits each, as numbers.
   template <int Bits>
-  static f codes(const void* from, int part) {
-    const i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(from)));
+  static f codes(const void* source, int part) {
+    const i bytes = _mm256_cvtepu8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(source)));
     if constexpr (Bits == 8) return _mm256_cvtepi32_ps(bytes);
     const i shifted = _mm256_srl_epi32(bytes, _mm_cvtsi32_si128(part * Bits));
     return _mm256_cvtepi32_ps(_mm256_and_si256(shifted, _mm256_set1_epi32((1 << Bits) - 1)));

@@ -23,11 +23,11 @@ struct simd {
 
   static f zero() { return _mm512_setzero_ps(); }
   static f set(float value) { return _mm512_set1_ps(value); }
-  static f load(const float* from) { return _mm512_loadu_ps(from); }
-  static f load_first(const float* from, int n) { return _mm512_maskz_loadu_ps(first(n), from); }
-  static void store(float* to, f v) { _mm512_storeu_ps(to, v); }
-  static void store_first(float* to, f v, int n) { _mm512_mask_storeu_ps(to, first(n), v); }
-  static i load_bits(const void* from) { return _mm512_loadu_si512(from); }
+  static f load(const float* source) { return _mm512_loadu_ps(source); }
+  static f load_first(const float* source, int n) { return _mm512_maskz_loadu_ps(first(n), source); }
+  static void store(float* target, f v) { _mm512_storeu_ps(target, v); }
+  static void store_first(float* target, f v, int n) { _mm512_mask_storeu_ps(target, first(n), v); }
+  static i load_bits(const void* source) { return _mm512_loadu_si512(source); }
   static i set_bits(std::int32_t value) { return _mm512_set1_epi32(value); }
 
   static f add(f a, f b) { return _mm512_add_ps(a, b); }
@@ -54,9 +54,9 @@ struct simd {
   static i or_bits(i a, i b) { return _mm512_or_si512(a, b); }
   // a where x < y (false for NaN), else b.
   static f where_less(f x, f y, f a, f b) { return _mm512_mask_blend_ps(_mm512_cmp_ps_mask(x, y, _CMP_LT_OQ), b, a); }
-  // v in lanes [from, to), else other.
-  static f within(f v, int from, int to, f other) {
-    return _mm512_mask_blend_ps(static_cast<__mmask16>(first(to) & ~first(from)), other, v);
+  // v in lanes [begin, end), else other.
+  static f within(f v, int begin, int end, f other) {
+    return _mm512_mask_blend_ps(static_cast<__mmask16>(first(end) & ~first(begin)), other, v);
   }
 
   static float sum(f v) {
@@ -72,21 +72,24 @@ struct simd {
     return _mm_cvtss_f32(_mm_max_ss(pair, _mm_movehdup_ps(pair)));
   }
 
-  static f load_f16(const void* from) { return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(from))); }
-  static void store_f16(void* to, f v) {
-    _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+  static f load_f16(const void* source) {
+    return _mm512_cvtph_ps(_mm256_loadu_si256(static_cast<const __m256i*>(source)));
   }
-  static f load_bf16(const void* from) {
-    return from_bits(shift_left<16>(_mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(from)))));
+  static void store_f16(void* target, f v) {
+    _mm256_storeu_si256(static_cast<__m256i*>(target),
+                        _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
-  static void store_bf16(void* to, f v) {
+  static f load_bf16(const void* source) {
+    return from_bits(shift_left<16>(_mm512_cvtepu16_epi32(_mm256_loadu_si256(static_cast<const __m256i*>(source)))));
+  }
+  static void store_bf16(void* target, f v) {
     const i raw = bits(v);
     const i odd = _mm512_and_si512(_mm512_srli_epi32(raw, 16), _mm512_set1_epi32(1));
     const i rounded = _mm512_add_epi32(raw, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff)));
     const i quiet = _mm512_or_si512(raw, _mm512_set1_epi32(0x400000));
     const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
     const i top = _mm512_srli_epi32(_mm512_mask_blend_epi32(nan, rounded, quiet), 16);
-    _mm256_storeu_si256(static_cast<__m256i*>(to), _mm512_cvtepi32_epi16(top));
+    _mm256_storeu_si256(static_cast<__m256i*>(target), _mm512_cvtepi32_epi16(top));
   }
 
   static f low_bf16(i pairs) { return from_bits(shift_left<16>(pairs)); }
@@ -124,24 +127,24 @@ struct simd {
         _mm512_ternarylogic_epi32(moved, _mm512_set1_epi32(0x7f8000), _mm512_set1_epi32(0x3f800000), 0xea));
   }
   static f number(i v) { return _mm512_cvtepi32_ps(v); }
-  static f signed_bytes(const void* from) {
-    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from))));
+  static f signed_bytes(const void* source) {
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(source))));
   }
   // 2^(b - 127) of bytes b, or 0 where b is 0.
-  static f powers_of_two(const void* from) {
-    return from_bits(shift_left<23>(_mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)))));
+  static f powers_of_two(const void* source) {
+    return from_bits(shift_left<23>(_mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(source)))));
   }
 
   // One float16 in every lane.
-  static f set_f16(const void* from) {
+  static f set_f16(const void* source) {
     std::uint16_t half;
-    __builtin_memcpy(&half, from, sizeof half);
+    __builtin_memcpy(&half, source, sizeof half);
     return _mm512_cvtph_ps(_mm256_set1_epi16(static_cast<short>(half)));
   }
   // Codes number `part` of `width` bytes, Bits each, as numbers.
   template <int Bits>
-  static f codes(const void* from, int part) {
-    const i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(from)));
+  static f codes(const void* source, int part) {
+    const i bytes = _mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(source)));
     if constexpr (Bits == 8) return _mm512_cvtepi32_ps(bytes);
     return low_bits<Bits, 0>(_mm512_srlv_epi32(bytes, _mm512_set1_epi32(part * Bits)));
   }

@@ -31,17 +31,17 @@ struct simd {
 
   static f zero() { return f{}; }
   static f set(float value) { return value - f{}; }  // which keeps -0
-  static f load(const float* from) { return read<f>(from); }
-  static f load_first(const float* from, int n) {
+  static f load(const float* source) { return read<f>(source); }
+  static f load_first(const float* source, int n) {
     f v{};
-    for (int lane = 0; lane < width && lane < n; ++lane) v[lane] = from[lane];
+    for (int lane = 0; lane < width && lane < n; ++lane) v[lane] = source[lane];
     return v;
   }
-  static void store(float* to, f v) { __builtin_memcpy(to, &v, sizeof v); }
-  static void store_first(float* to, f v, int n) {
-    for (int lane = 0; lane < width && lane < n; ++lane) to[lane] = v[lane];
+  static void store(float* target, f v) { __builtin_memcpy(target, &v, sizeof v); }
+  static void store_first(float* target, f v, int n) {
+    for (int lane = 0; lane < width && lane < n; ++lane) target[lane] = v[lane];
   }
-  static i load_bits(const void* from) { return read<i>(from); }
+  static i load_bits(const void* source) { return read<i>(source); }
   static i set_bits(std::int32_t value) { return i{} + value; }
 
   static f add(f a, f b) { return a + b; }
@@ -77,9 +77,9 @@ struct simd {
   static i or_bits(i a, i b) { return a | b; }
   // a where x < y (false for NaN), else b.
   static f where_less(f x, f y, f a, f b) { return x < y ? a : b; }
-  // v in lanes [from, to), else other.
-  static f within(f v, int from, int to, f other) {
-    for (int lane = 0; lane < width; ++lane) other[lane] = lane >= from && lane < to ? v[lane] : other[lane];
+  // v in lanes [begin, end), else other.
+  static f within(f v, int begin, int end, f other) {
+    for (int lane = 0; lane < width; ++lane) other[lane] = lane >= begin && lane < end ? v[lane] : other[lane];
     return other;
   }
 
@@ -95,13 +95,13 @@ struct simd {
     return v[0];
   }
 
-  static f load_f16(const void* from) { return f16_to_float(widen(from)); }
-  static void store_f16(void* to, f v) { narrow(to, float_to_f16(reinterpret_cast<u>(v))); }
-  static f load_bf16(const void* from) { return reinterpret_cast<f>(widen(from) << 16); }
-  static void store_bf16(void* to, f v) {
+  static f load_f16(const void* source) { return f16_to_float(widen(source)); }
+  static void store_f16(void* target, f v) { narrow(target, float_to_f16(reinterpret_cast<u>(v))); }
+  static f load_bf16(const void* source) { return reinterpret_cast<f>(widen(source) << 16); }
+  static void store_bf16(void* target, f v) {
     const u raw = reinterpret_cast<u>(v);
     const u rounded = raw + ((raw >> 16) & 1U) + 0x7fffU;
-    narrow(to, ((raw & 0x7fffffffU) > 0x7f800000U ? raw | 0x400000U : rounded) >> 16);
+    narrow(target, ((raw & 0x7fffffffU) > 0x7f800000U ? raw | 0x400000U : rounded) >> 16);
   }
 
   static f low_bf16(i pairs) { return from_bits(shift_left<16>(pairs)); }
@@ -137,27 +137,27 @@ struct simd {
     return number(value);
   }
   static f number(i v) { return __builtin_convertvector(v, f); }
-  static f signed_bytes(const void* from) {
+  static f signed_bytes(const void* source) {
     using bytes = std::int8_t __attribute__((vector_size(width)));
-    return __builtin_convertvector(read<bytes>(from), f);
+    return __builtin_convertvector(read<bytes>(source), f);
   }
   // 2^(b - 127) of bytes b, or 0 where b is 0.
-  static f powers_of_two(const void* from) {
+  static f powers_of_two(const void* source) {
     using bytes = std::uint8_t __attribute__((vector_size(width)));
-    return reinterpret_cast<f>(__builtin_convertvector(read<bytes>(from), u) << 23);
+    return reinterpret_cast<f>(__builtin_convertvector(read<bytes>(source), u) << 23);
   }
 
   // One float16 in every lane.
-  static f set_f16(const void* from) {
+  static f set_f16(const void* source) {
     std::uint16_t half;
-    __builtin_memcpy(&half, from, sizeof half);
+    __builtin_memcpy(&half, source, sizeof half);
     return f16_to_float(u{} + half);
   }
   // Codes number `part` of `width` bytes, Bits each, as numbers.
   template <int Bits>
-  static f codes(const void* from, int part) {
+  static f codes(const void* source, int part) {
     using bytes = std::uint8_t __attribute__((vector_size(width)));
-    const u v = __builtin_convertvector(read<bytes>(from), u);
+    const u v = __builtin_convertvector(read<bytes>(source), u);
     return number((v >> static_cast<std::uint32_t>(Bits == 8 ? 0 : part * Bits)) & ((1U << Bits) - 1U));
   }
 
@@ -165,15 +165,15 @@ struct simd {
   using halves = std::uint16_t __attribute__((vector_size(2 * width)));
 
   template <class T>
-  static T read(const void* from) {
+  static T read(const void* source) {
     T v;
-    __builtin_memcpy(&v, from, sizeof v);
+    __builtin_memcpy(&v, source, sizeof v);
     return v;
   }
-  static u widen(const void* from) { return __builtin_convertvector(read<halves>(from), u); }
-  static void narrow(void* to, u v) {
+  static u widen(const void* source) { return __builtin_convertvector(read<halves>(source), u); }
+  static void narrow(void* target, u v) {
     const halves low = __builtin_convertvector(v, halves);
-    __builtin_memcpy(to, &low, sizeof low);
+    __builtin_memcpy(target, &low, sizeof low);
   }
   static f number(u v) { return number(reinterpret_cast<i>(v)); }
 

@@ -63,15 +63,15 @@ constexpr tile_form form_of(weight_storage storage) {
 }
 
 template <class T>
-T read(const std::byte* from) {
+T read(const std::byte* source) {
   T value;
-  std::memcpy(&value, from, sizeof value);
+  std::memcpy(&value, source, sizeof value);
   return value;
 }
 
 template <class T>
-void write(std::byte* to, T value) {
-  std::memcpy(to, &value, sizeof value);
+void write(std::byte* target, T value) {
+  std::memcpy(target, &value, sizeof value);
 }
 
 // Of 32 inputs: byte b of word i is the value of input 4 i + b.
@@ -86,10 +86,10 @@ struct small_block {
   group_values values{};
 };
 
-group_values nibbles_of(const std::byte* from) {
+group_values nibbles_of(const std::byte* bytes) {
   group_values values;
   for (std::size_t i = 0; i < 4; ++i) {
-    const auto both = read<std::uint32_t>(from + 4 * i);
+    const auto both = read<std::uint32_t>(bytes + 4 * i);
     values[i] = both & in_each_byte(15);
     values[i + 4] = both >> 4 & in_each_byte(15);
   }
@@ -99,59 +99,59 @@ group_values nibbles_of(const std::byte* from) {
 // Four bits, each as the lowest of a byte.
 std::uint32_t spread(std::uint32_t bits) { return (bits & 15U) * 0x00204081U & in_each_byte(1); }
 
-void add_fifth_bits(std::uint32_t bits, group_values& to) {
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] |= spread(bits >> 4 * i) << 4;
+void add_fifth_bits(std::uint32_t bits, group_values& values) {
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] |= spread(bits >> 4 * i) << 4;
 }
 
 template <weight_format format>
-small_block read_block(const std::byte* from) {
-  small_block to;
-  to.scale = read<std::uint16_t>(from);
+small_block read_block(const std::byte* source) {
+  small_block block;
+  block.scale = read<std::uint16_t>(source);
   if constexpr (format == weight_format::q4_0 || format == weight_format::iq4_nl) {
-    to.values = nibbles_of(from + 2);
+    block.values = nibbles_of(source + 2);
   } else if constexpr (format == weight_format::q4_1) {
-    to.minimum = read<std::uint16_t>(from + 2);
-    to.values = nibbles_of(from + 4);
+    block.minimum = read<std::uint16_t>(source + 2);
+    block.values = nibbles_of(source + 4);
   } else if constexpr (format == weight_format::q5_0) {
-    to.values = nibbles_of(from + 6);
-    add_fifth_bits(read<std::uint32_t>(from + 2), to.values);
+    block.values = nibbles_of(source + 6);
+    add_fifth_bits(read<std::uint32_t>(source + 2), block.values);
   } else if constexpr (format == weight_format::q5_1) {
-    to.minimum = read<std::uint16_t>(from + 2);
-    to.values = nibbles_of(from + 8);
-    add_fifth_bits(read<std::uint32_t>(from + 4), to.values);
+    block.minimum = read<std::uint16_t>(source + 2);
+    block.values = nibbles_of(source + 8);
+    add_fifth_bits(read<std::uint32_t>(source + 4), block.values);
   } else {
     static_assert(format == weight_format::q8_0);
-    to.values = read<group_values>(from + 2);
-    for (std::uint32_t& four : to.values) four ^= in_each_byte(128);
+    block.values = read<group_values>(source + 2);
+    for (std::uint32_t& four : block.values) four ^= in_each_byte(128);
   }
-  return to;
+  return block;
 }
 
 // Values are halves, so the exponent is one less.
 template <>
-small_block read_block<weight_format::mxfp4>(const std::byte* from) {
-  return {.scale = static_cast<std::uint16_t>(std::max(static_cast<int>(*from) - 1, 0)),
-          .values = nibbles_of(from + 1)};
+small_block read_block<weight_format::mxfp4>(const std::byte* bytes) {
+  return {.scale = static_cast<std::uint16_t>(std::max(static_cast<int>(*bytes) - 1, 0)),
+          .values = nibbles_of(bytes + 1)};
 }
 
 // Of each value so many bits, from bit `From` on.
 template <int Bits, int From>
-void write_words(const group_values& from, std::byte* to) {
+void write_words(const group_values& values, std::byte* target) {
   constexpr std::size_t in_word = 8 / Bits;
-  for (std::size_t word = 0; word < from.size() / in_word; ++word) {
+  for (std::size_t word = 0; word < values.size() / in_word; ++word) {
     std::uint32_t packed = 0;
     for (std::size_t i = 0; i < in_word; ++i)
-      packed |= (from[word * in_word + i] >> From & in_each_byte((1 << Bits) - 1)) << i * Bits;
-    write(to + word * 4 * tile_lanes, packed);
+      packed |= (values[word * in_word + i] >> From & in_each_byte((1 << Bits) - 1)) << i * Bits;
+    write(target + word * 4 * tile_lanes, packed);
   }
 }
 
-// `to` is the lane's first word.
+// `target` is the lane's first word.
 template <tile_form Form>
-void write_values(const group_values& from, std::byte* to) {
-  write_words<Form.low_bits, 0>(from, to);
+void write_values(const group_values& values, std::byte* target) {
+  write_words<Form.low_bits, 0>(values, target);
   if constexpr (Form.high_bits > 0)
-    write_words<Form.high_bits, Form.low_bits>(from, to + Form.low_bits * 4 * tile_lanes);
+    write_words<Form.high_bits, Form.low_bits>(values, target + Form.low_bits * 4 * tile_lanes);
 }
 
 // 32 of a block of 256: the bytes that its scale and minimum are multiplied by.
@@ -160,81 +160,82 @@ struct block_group {
   group_values values{};
 };
 
-unsigned byte_at(const std::byte* from, int at) { return static_cast<unsigned>(from[at]); }
+unsigned byte_at(const std::byte* bytes, int index) { return static_cast<unsigned>(bytes[index]); }
 
 // Scale and minimum number g of the eight of 6 bits each that lie in 12 bytes.
-unsigned scale_at(const std::byte* from, int g) {
-  return g < 4 ? byte_at(from, g) & 63U : (byte_at(from, g + 4) & 15U) | (byte_at(from, g - 4) >> 6) << 4;
+unsigned scale_at(const std::byte* bytes, int g) {
+  return g < 4 ? byte_at(bytes, g) & 63U : (byte_at(bytes, g + 4) & 15U) | (byte_at(bytes, g - 4) >> 6) << 4;
 }
-unsigned minimum_at(const std::byte* from, int g) {
-  return g < 4 ? byte_at(from, g + 4) & 63U : byte_at(from, g + 4) >> 4 | (byte_at(from, g) >> 6) << 4;
+unsigned minimum_at(const std::byte* bytes, int g) {
+  return g < 4 ? byte_at(bytes, g + 4) & 63U : byte_at(bytes, g + 4) >> 4 | (byte_at(bytes, g) >> 6) << 4;
 }
 
 // The 32 of them whose low four bits are the low or the high nibbles of so many bytes.
-group_values one_nibble_each(const std::byte* from, bool high) {
-  auto values = read<group_values>(from);
+group_values one_nibble_each(const std::byte* bytes, bool high) {
+  auto values = read<group_values>(bytes);
   for (std::uint32_t& four : values) four = four >> (high ? 4 : 0) & in_each_byte(15);
   return values;
 }
 
 // To each value, above its low four bits or so many, the bits of `mask` in one of so many bytes.
-void add_high_bits(const std::byte* from, int shift, std::uint32_t mask, group_values& to, int above = 4) {
-  const auto bits = read<group_values>(from);
-  for (std::size_t i = 0; i < to.size(); ++i) to[i] |= (bits[i] >> shift & in_each_byte(mask)) << above;
+void add_high_bits(const std::byte* bytes, int shift, std::uint32_t mask, group_values& values, int above = 4) {
+  const auto bits = read<group_values>(bytes);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] |= (bits[i] >> shift & in_each_byte(mask)) << above;
 }
 
-// Scale number `at` of the sixteen of q3_k, which lie in 12 bytes: four low bits of each in eight, then the high ones.
-int signed_scale_at(const std::byte* from, int at) {
-  const unsigned low = byte_at(from, at % 8) >> at / 8 * 4 & 15U;
-  const unsigned high = byte_at(from, 8 + at % 4) >> at / 4 * 2 & 3U;
+// Scale number `index` of the sixteen of q3_k, which lie in 12 bytes: four low bits of each in eight, then the high
+// ones.
+int signed_scale_at(const std::byte* bytes, int index) {
+  const unsigned low = byte_at(bytes, index % 8) >> index / 8 * 4 & 15U;
+  const unsigned high = byte_at(bytes, 8 + index % 4) >> index / 4 * 2 & 3U;
   return static_cast<int>(low | high << 4) - 32;
 }
 
 // Scale g of the eight of iq4_xs: four low bits of each in four bytes, before which two high ones lie in two.
-int nonlinear_scale_at(const std::byte* from, int g) {
-  const unsigned low = byte_at(from, 4 + g / 2) >> g % 2 * 4 & 15U;
-  const unsigned high = static_cast<unsigned>(read<std::uint16_t>(from + 2)) >> 2 * g & 3U;
+int nonlinear_scale_at(const std::byte* bytes, int g) {
+  const unsigned low = byte_at(bytes, 4 + g / 2) >> g % 2 * 4 & 15U;
+  const unsigned high = static_cast<unsigned>(read<std::uint16_t>(bytes + 2)) >> 2 * g & 3U;
   return static_cast<int>(low | high << 4) - 32;
 }
 
 // The 32 of group g of 256 two-bit values.
-group_values two_bits_each(const std::byte* from, int g) {
-  auto values = read<group_values>(from + g / 4 * 32);
+group_values two_bits_each(const std::byte* bytes, int g) {
+  auto values = read<group_values>(bytes + g / 4 * 32);
   for (std::uint32_t& four : values) four = four >> g % 4 * 2 & in_each_byte(3);
   return values;
 }
 
 // Group g of a block of 256.
 template <weight_format format>
-block_group read_group(const std::byte* from, int g) {
-  block_group to;
+block_group read_group(const std::byte* block, int g) {
+  block_group result;
   const auto factors = [&](int first, int second) {
-    to.factors = {static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(second)};
+    result.factors = {static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(second)};
   };
   if constexpr (format == weight_format::q4_k) {
-    factors(scale_at(from + 4, g), minimum_at(from + 4, g));
-    to.values = one_nibble_each(from + 16 + g / 2 * 32, g % 2 != 0);
+    factors(scale_at(block + 4, g), minimum_at(block + 4, g));
+    result.values = one_nibble_each(block + 16 + g / 2 * 32, g % 2 != 0);
   } else if constexpr (format == weight_format::q5_k) {
-    factors(scale_at(from + 4, g), minimum_at(from + 4, g));
-    to.values = one_nibble_each(from + 48 + g / 2 * 32, g % 2 != 0);
-    add_high_bits(from + 16, g, 1, to.values);
+    factors(scale_at(block + 4, g), minimum_at(block + 4, g));
+    result.values = one_nibble_each(block + 48 + g / 2 * 32, g % 2 != 0);
+    add_high_bits(block + 16, g, 1, result.values);
   } else if constexpr (format == weight_format::q2_k) {
-    factors(byte_at(from, 2 * g), byte_at(from, 2 * g + 1));
-    to.values = two_bits_each(from + 16, g);
+    factors(byte_at(block, 2 * g), byte_at(block, 2 * g + 1));
+    result.values = two_bits_each(block + 16, g);
   } else if constexpr (format == weight_format::q3_k) {
-    factors(signed_scale_at(from + 96, 2 * g), signed_scale_at(from + 96, 2 * g + 1));
-    to.values = two_bits_each(from + 32, g);
-    add_high_bits(from, g, 1, to.values, 2);
+    factors(signed_scale_at(block + 96, 2 * g), signed_scale_at(block + 96, 2 * g + 1));
+    result.values = two_bits_each(block + 32, g);
+    add_high_bits(block, g, 1, result.values, 2);
   } else if constexpr (format == weight_format::iq4_xs) {
-    factors(nonlinear_scale_at(from, g), 0);
-    to.values = nibbles_of(from + 8 + 16 * g);
+    factors(nonlinear_scale_at(block, g), 0);
+    result.values = nibbles_of(block + 8 + 16 * g);
   } else {
     static_assert(format == weight_format::q6_k);
-    factors(byte_at(from, 192 + 2 * g), byte_at(from, 192 + 2 * g + 1));
-    to.values = one_nibble_each(from + g / 4 * 64 + g % 2 * 32, g % 4 >= 2);
-    add_high_bits(from + 128 + g / 4 * 32, 2 * (g % 4), 3, to.values);
+    factors(byte_at(block, 192 + 2 * g), byte_at(block, 192 + 2 * g + 1));
+    result.values = one_nibble_each(block + g / 4 * 64 + g % 2 * 32, g % 4 >= 2);
+    add_high_bits(block + 128 + g / 4 * 32, 2 * (g % 4), 3, result.values);
   }
-  return to;
+  return result;
 }
 
 // Where a block of 256 has its scale, behind which lies its minimum.
@@ -252,44 +253,44 @@ constexpr std::int64_t scale_offset(weight_format format) {
 }
 
 template <tile_form Form>
-void write_header(std::uint16_t scale, std::uint16_t minimum, int lane, std::byte* to) {
+void write_header(std::uint16_t scale, std::uint16_t minimum, int lane, std::byte* target) {
   if constexpr (Form.exponents)
-    write(to + lane, static_cast<std::uint8_t>(scale));
+    write(target + lane, static_cast<std::uint8_t>(scale));
   else
-    write(to + 2 * lane, scale);
-  if constexpr (Form.minimum) write(to + 2 * (tile_lanes + lane), minimum);
+    write(target + 2 * lane, scale);
+  if constexpr (Form.minimum) write(target + 2 * (tile_lanes + lane), minimum);
 }
 
 template <tile_form Form>
-void write_group(const block_group& from, int lane, std::byte* to) {
+void write_group(const block_group& source, int lane, std::byte* target) {
   for (std::size_t factor = 0; factor < Form.factors; ++factor)
-    write(to + factor * tile_lanes + static_cast<std::size_t>(lane), from.factors[factor]);
-  write_values<Form>(from.values, to + Form.group_header() + 4 * lane);
+    write(target + factor * tile_lanes + static_cast<std::size_t>(lane), source.factors[factor]);
+  write_values<Form>(source.values, target + Form.group_header() + 4 * lane);
 }
 
 // Block by block: what 64 rows have there lies side by side in a tile.
 template <weight_format format>
-void pack_small_blocks(const stored_rows& from, std::byte* tile) {
+void pack_small_blocks(const stored_rows& rows, std::byte* tile) {
   constexpr tile_form form = form_of(storage_of(format));
-  const std::int64_t blocks = from.inputs / group;
+  const std::int64_t blocks = rows.inputs / group;
   const std::int64_t block_bytes = row_bytes(format, group);
-  for (std::int64_t at = 0; at < blocks; ++at, tile += form.group_bytes())
-    for (int lane = 0; lane < from.count; ++lane) {
-      const auto read = read_block<format>(from.data + (lane * blocks + at) * block_bytes);
+  for (std::int64_t index = 0; index < blocks; ++index, tile += form.group_bytes())
+    for (int lane = 0; lane < rows.count; ++lane) {
+      const auto read = read_block<format>(rows.data + (lane * blocks + index) * block_bytes);
       write_header<form>(read.scale, read.minimum, lane, tile);
       write_values<form>(read.values, tile + form.group_header() + 4 * lane);
     }
 }
 
 template <weight_format format>
-void pack_blocks(const stored_rows& from, std::byte* tile) {
+void pack_blocks(const stored_rows& rows, std::byte* tile) {
   constexpr tile_form form = form_of(storage_of(format));
   constexpr std::uint16_t sign = 0x8000;
-  const std::int64_t blocks = from.inputs / quantized_block;
+  const std::int64_t blocks = rows.inputs / quantized_block;
   const std::int64_t block_bytes = row_bytes(format, quantized_block);
-  for (std::int64_t at = 0; at < blocks; ++at, tile += form.block_bytes())
-    for (int lane = 0; lane < from.count; ++lane) {
-      const std::byte* block = from.data + (lane * blocks + at) * block_bytes;
+  for (std::int64_t index = 0; index < blocks; ++index, tile += form.block_bytes())
+    for (int lane = 0; lane < rows.count; ++lane) {
+      const std::byte* block = rows.data + (lane * blocks + index) * block_bytes;
       const std::byte* header = block + scale_offset(format);
       const auto minimum = form.minimum ? read<std::uint16_t>(header + 2) : std::uint16_t{0};
       write_header<form>(read<std::uint16_t>(header), minimum ^ sign, lane, tile);
@@ -298,11 +299,11 @@ void pack_blocks(const stored_rows& from, std::byte* tile) {
     }
 }
 
-int value_at(const tile_form& form, const std::byte* values, int at, int lane) {
+int value_at(const tile_form& form, const std::byte* values, int index, int lane) {
   // `bits` of each value, in words from `word` on.
   const auto field = [&](int bits, int word) {
-    const int quad = at / 4;
-    const auto byte = static_cast<int>(values[((word + quad * bits / 8) * tile_lanes + lane) * 4 + at % 4]);
+    const int quad = index / 4;
+    const auto byte = static_cast<int>(values[((word + quad * bits / 8) * tile_lanes + lane) * 4 + index % 4]);
     return byte >> quad * bits % 8 & ((1 << bits) - 1);
   };
   const int high = form.high_bits > 0 ? field(form.high_bits, form.low_bits) : 0;
@@ -339,9 +340,9 @@ group_scale scaled(const tile_form& form, group_scale block, const std::byte* gr
 void unpack_group(const tile_form& form, group_scale scale, const std::byte* group_data, int lane, float* out) {
   for (int part = 0; part < form.parts; ++part) {
     const group_scale own = form.in_blocks() ? scaled(form, scale, group_data, part, lane) : scale;
-    for (int at = part * group / form.parts; at < (part + 1) * group / form.parts; ++at) {
-      const auto value = static_cast<float>(value_at(form, group_data + form.group_header(), at, lane));
-      out[at] = form.minimum ? value * own.scale + own.minimum : value * own.scale;
+    for (int index = part * group / form.parts; index < (part + 1) * group / form.parts; ++index) {
+      const auto value = static_cast<float>(value_at(form, group_data + form.group_header(), index, lane));
+      out[index] = form.minimum ? value * own.scale + own.minimum : value * own.scale;
     }
   }
 }
@@ -369,22 +370,22 @@ std::int64_t number_at(weight_storage storage, std::int64_t input, int lane) {
 
 // Words side by side: each word of a row that is whole, in the order of the row.
 template <class Word>
-void pack_words(const stored_rows& from, std::byte* tile) {
+void pack_words(const stored_rows& rows, std::byte* tile) {
   constexpr std::int64_t size = sizeof(Word);
   constexpr std::int64_t step = 64 / size;  // a line of the processor's cache
-  const std::int64_t bytes = row_bytes(from.format, from.inputs);
+  const std::int64_t bytes = row_bytes(rows.format, rows.inputs);
   for (std::int64_t first = 0; first < bytes / size; first += step)
-    for (std::int64_t lane = 0; lane < from.count; ++lane)
-      for (std::int64_t at = first; at < std::min(first + step, bytes / size); ++at)
-        write(tile + (at * tile_lanes + lane) * size, read<Word>(from.data + lane * bytes + at * size));
+    for (std::int64_t lane = 0; lane < rows.count; ++lane)
+      for (std::int64_t word = first; word < std::min(first + step, bytes / size); ++word)
+        write(tile + (word * tile_lanes + lane) * size, read<Word>(rows.data + lane * bytes + word * size));
 }
 
-void pack_bf16(const stored_rows& from, std::byte* tile) {
-  pack_words<std::uint32_t>(from, tile);
-  if (from.inputs % 2 == 0) return;
-  for (int lane = 0; lane < from.count; ++lane)
-    write(tile + number_at(weight_storage::bf16, from.inputs - 1, lane),
-          read<std::uint16_t>(from.data + ((lane + 1) * from.inputs - 1) * 2));
+void pack_bf16(const stored_rows& rows, std::byte* tile) {
+  pack_words<std::uint32_t>(rows, tile);
+  if (rows.inputs % 2 == 0) return;
+  for (int lane = 0; lane < rows.count; ++lane)
+    write(tile + number_at(weight_storage::bf16, rows.inputs - 1, lane),
+          read<std::uint16_t>(rows.data + ((lane + 1) * rows.inputs - 1) * 2));
 }
 
 }  // namespace
@@ -405,40 +406,40 @@ std::size_t tile_bytes(weight_storage storage, std::int64_t inputs) {
   }
 }
 
-void pack_tile(const stored_rows& from, std::byte* tile) {
-  switch (from.format) {
+void pack_tile(const stored_rows& rows, std::byte* tile) {
+  switch (rows.format) {
     case weight_format::f32:
-      return pack_words<std::uint32_t>(from, tile);
+      return pack_words<std::uint32_t>(rows, tile);
     case weight_format::f16:
-      return pack_words<std::uint16_t>(from, tile);
+      return pack_words<std::uint16_t>(rows, tile);
     case weight_format::bf16:
-      return pack_bf16(from, tile);
+      return pack_bf16(rows, tile);
     case weight_format::q4_0:
-      return pack_small_blocks<weight_format::q4_0>(from, tile);
+      return pack_small_blocks<weight_format::q4_0>(rows, tile);
     case weight_format::q4_1:
-      return pack_small_blocks<weight_format::q4_1>(from, tile);
+      return pack_small_blocks<weight_format::q4_1>(rows, tile);
     case weight_format::q5_0:
-      return pack_small_blocks<weight_format::q5_0>(from, tile);
+      return pack_small_blocks<weight_format::q5_0>(rows, tile);
     case weight_format::q5_1:
-      return pack_small_blocks<weight_format::q5_1>(from, tile);
+      return pack_small_blocks<weight_format::q5_1>(rows, tile);
     case weight_format::q8_0:
-      return pack_small_blocks<weight_format::q8_0>(from, tile);
+      return pack_small_blocks<weight_format::q8_0>(rows, tile);
     case weight_format::q4_k:
-      return pack_blocks<weight_format::q4_k>(from, tile);
+      return pack_blocks<weight_format::q4_k>(rows, tile);
     case weight_format::q5_k:
-      return pack_blocks<weight_format::q5_k>(from, tile);
+      return pack_blocks<weight_format::q5_k>(rows, tile);
     case weight_format::q6_k:
-      return pack_blocks<weight_format::q6_k>(from, tile);
+      return pack_blocks<weight_format::q6_k>(rows, tile);
     case weight_format::iq4_nl:
-      return pack_small_blocks<weight_format::iq4_nl>(from, tile);
+      return pack_small_blocks<weight_format::iq4_nl>(rows, tile);
     case weight_format::mxfp4:
-      return pack_small_blocks<weight_format::mxfp4>(from, tile);
+      return pack_small_blocks<weight_format::mxfp4>(rows, tile);
     case weight_format::q2_k:
-      return pack_blocks<weight_format::q2_k>(from, tile);
+      return pack_blocks<weight_format::q2_k>(rows, tile);
     case weight_format::q3_k:
-      return pack_blocks<weight_format::q3_k>(from, tile);
+      return pack_blocks<weight_format::q3_k>(rows, tile);
     case weight_format::iq4_xs:
-      return pack_blocks<weight_format::iq4_xs>(from, tile);
+      return pack_blocks<weight_format::iq4_xs>(rows, tile);
   }
 }
 

@@ -59,7 +59,7 @@ struct stored_rows {
 };
 
 /// Writes row i into lane i of a tile that was zero.
-void pack_tile(const stored_rows& from, std::byte* tile);
+void pack_tile(const stored_rows& rows, std::byte* tile);
 
 /// Reads one lane of a tile back, as the float32 values its source format defines.
 void unpack_row(weight_storage storage, const std::byte* tile, std::int64_t inputs, int lane, float* out);

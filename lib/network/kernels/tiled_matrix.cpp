@@ -98,7 +98,7 @@ class row_scratch {
     memory_ = std::make_unique_for_overwrite<line[]>(static_cast<std::size_t>(lines_ * threads));
   }
 
-  std::byte* of(int thread) { return memory_[static_cast<std::size_t>(lines_ * thread)].bytes; }
+  std::byte* memory(int thread) { return memory_[static_cast<std::size_t>(lines_ * thread)].bytes; }
 
  private:
   static constexpr std::int64_t line_bytes = 64;
@@ -135,15 +135,15 @@ tiled_matrix::tiled_matrix(std::span<const weight_source> sources, std::int64_t 
   data_ = (arena ? *arena : own).take(plan.bytes);
   row_scratch scratch(sources, inputs, workers.threads());
   workers.parallel(static_cast<std::int64_t>(plan.rows.size()), [&](std::int64_t tile, int thread) {
-    const auto at = static_cast<std::size_t>(tile);
-    pack_rows(plan.rows[at], inputs, scratch.of(thread), data_.get() + plan.offsets[at]);
+    const auto index = static_cast<std::size_t>(tile);
+    pack_rows(plan.rows[index], inputs, scratch.memory(thread), data_.get() + plan.offsets[index]);
   });
   std::int64_t first = 0;
-  for (std::size_t at = 0; at < plan.rows.size(); ++at) {
-    const tile_rows& rows = plan.rows[at];
+  for (std::size_t index = 0; index < plan.rows.size(); ++index) {
+    const tile_rows& rows = plan.rows[index];
     const auto columns = static_cast<std::int32_t>(rows.last - rows.first);
     const weight_storage storage = storage_of(rows.source->format);
-    tiles_.push_back({data_.get() + plan.offsets[at], first, columns, storage});
+    tiles_.push_back({data_.get() + plan.offsets[index], first, columns, storage});
     storages_ |= 1U << static_cast<unsigned>(storage);
     first += columns;
   }

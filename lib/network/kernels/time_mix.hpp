@@ -33,7 +33,7 @@ struct time_mix_operands {
 };
 
 /// Tokens are taken in one after the other: the same bits however a sequence's tokens are cut into steps, in any batch,
-/// on any number of threads. Relative error of the exponential about 1e-7. Writes its part of every row's `after`
+/// on any number of threads. Relative error of the exponential about 1e-7. Writes its part of every row's `final_state`
 /// completely. Any thread; allocates nothing.
 void time_mix(const execution& run, std::span<const token_rows> rows, const time_mix_operands& operands);
 

@@ -10,15 +10,15 @@ namespace cogen::kernels {
 /// [offset, offset + count) of the sequence, whose keys and values lie (or will lie) in `cache`.
 ///
 /// The cache's ranges cover those positions of [0, offset + count) that the tokens see, and the new ones; where the
-/// view is not causal, its ranges hold all keys that there are. Where a layer keeps a state instead, `before` is the
-/// one that the step begins with, and all of `after` is written.
+/// view is not causal, its ranges hold all keys that there are. Where a layer keeps a state instead, `initial_state` is
+/// the one that the step begins with, and all of `final_state` is written.
 struct token_rows {
   cache::kv_view cache;
   std::int64_t first = 0;
   std::int64_t count = 0;
   std::int64_t offset = 0;
-  const float* before = nullptr;
-  float* after = nullptr;  // may be `before`
+  const float* initial_state = nullptr;
+  float* final_state = nullptr;  // may be `initial_state`
 };
 
 }  // namespace cogen::kernels

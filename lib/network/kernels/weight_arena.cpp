@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t alignment = 64;
 
-std::size_t rounded_up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
+std::size_t rounded_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
 
 #if defined(__linux__)
 std::shared_ptr<std::byte[]> zeroed(std::size_t bytes) {
@@ -29,9 +29,9 @@ std::shared_ptr<std::byte[]> zeroed(std::size_t bytes) {
 }
 #else
 std::shared_ptr<std::byte[]> zeroed(std::size_t bytes) {
-  auto* data = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{alignment}));
+  auto* data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t{alignment}));
   std::memset(data, 0, bytes);
-  return {data, [](std::byte* p) { ::operator delete (p, std::align_val_t{alignment}); }};
+  return {data, [](std::byte* p) { ::operator delete(p, std::align_val_t{alignment}); }};
 }
 #endif
 

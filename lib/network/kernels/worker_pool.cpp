@@ -14,10 +14,10 @@
 namespace cogen::kernels {
 namespace {
 
-constexpr auto longest_spin = std::chrono::microseconds(50);
+constexpr auto max_spin = std::chrono::microseconds(50);
 constexpr std::uint32_t inside_mask = 0xfff;
 constexpr std::uint32_t one_region = inside_mask + 1;
-constexpr int most_threads = 1024;
+constexpr int max_threads = 1024;
 
 bool is_open(std::uint32_t gate) { return (gate & one_region) != 0; }
 std::uint32_t region_of(std::uint32_t gate) { return gate & ~inside_mask; }
@@ -35,7 +35,7 @@ bool spin_until(Condition done) {
     if (done()) return true;
     relax();
   }
-  const auto end = std::chrono::steady_clock::now() + longest_spin;
+  const auto end = std::chrono::steady_clock::now() + max_spin;
   do {
     for (int i = 0; i < 32; ++i) {
       if (done()) return true;
@@ -46,10 +46,10 @@ bool spin_until(Condition done) {
 }
 
 int checked(std::optional<int> threads) {
-  if (!threads) return std::min(available_cores(), most_threads);
-  if (*threads < 1 || *threads > most_threads)
+  if (!threads) return std::min(available_cores(), max_threads);
+  if (*threads < 1 || *threads > max_threads)
     throw std::invalid_argument(
-        fmt::format("the number of threads is {}; it must be between 1 and {}", *threads, most_threads));
+        fmt::format("the number of threads is {}; it must be between 1 and {}", *threads, max_threads));
   return *threads;
 }
 

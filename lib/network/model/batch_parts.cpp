@@ -7,8 +7,8 @@ namespace {
 
 /// The outputs of the whole batch that lie in [begin, end), added as those of a part whose row begins at `first`.
 void add_outputs(const batch& whole, int begin, int end, int first, batch_part& part) {
-  const auto from = std::ranges::lower_bound(whole.outputs, begin);
-  for (auto output = from; output != whole.outputs.end() && *output < end; ++output) {
+  const auto first_output = std::ranges::lower_bound(whole.outputs, begin);
+  for (auto output = first_output; output != whole.outputs.end() && *output < end; ++output) {
     part.outputs.push_back(first + *output - begin);
     part.places.push_back(static_cast<int>(output - whole.outputs.begin()));
   }
@@ -50,7 +50,9 @@ return_points::return_points(cache::cache& cache, const cache::step& step) : ret
 }
 
 /// A slot is empty if even that fails: the error that led here is thrown.
-void return_points::go_back(const point& to) noexcept try { cache_.truncate(to.slot, to.length); } catch (...) {
+void return_points::go_back(const point& saved) noexcept try {
+  cache_.truncate(saved.slot, saved.length);
+} catch (...) {
 }
 
 return_points::~return_points() {

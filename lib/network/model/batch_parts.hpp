@@ -40,7 +40,7 @@ class return_points {
     bool taken_here = false;
   };
 
-  void go_back(const point& to) noexcept;
+  void go_back(const point& saved) noexcept;
 
   cache::cache& cache_;
   std::vector<point> points_;

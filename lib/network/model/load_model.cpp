@@ -87,7 +87,7 @@ std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& f
   const auto packer = backend->make_operators();
   const auto like = at::TensorOptions(backend->device()).dtype(backend->number_format(device_type(files)));
   kernels::worker_pool workers(options.threads);
-  device::stored_weights weights(files, like, report, {.bits = options.device_weights, .on = packer.get()}, &workers);
+  device::stored_weights weights(files, like, report, {.bits = options.device_weights, .ops = packer.get()}, &workers);
   weights.tensors().expect(spec);
   auto network = nn::make_device_decoder(spec, config, weights, ranks ? backend->make_collectives(ranks) : nullptr);
   if (!ranks) weights.tensors().finish();  // other ranks read the others

@@ -105,7 +105,7 @@ std::int64_t position_limit(const cache::cache& cache, std::int64_t positions, b
 constexpr int pipelined_tokens = 64;
 
 /// The most tokens of a row that run at once.
-int longest_part(const cache::cache& cache, const parallel::rank_group* ranks) {
+int max_part(const cache::cache& cache, const parallel::rank_group* ranks) {
   const bool is_pipeline = ranks != nullptr && ranks->stage().count > 1;
   return is_pipeline ? std::min(cache.longest_step(), pipelined_tokens) : cache.longest_step();
 }
@@ -255,40 +255,40 @@ bool model::awaits_logits() const noexcept { return ranks() && ranks()->gathers(
 nn::pending_logits model::begin_forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
   check(batch, cache);
   nn::pending_logits logits(*ranks(), std::ssize(batch.outputs), config_.vocabulary);
-  if (fits_one_step(batch.step, longest_part(cache, ranks()))) {
+  if (fits_one_step(batch.step, max_part(cache, ranks()))) {
     run(batch, cache, workspace);
-    std::vector<int> all(batch.outputs.size());
-    std::iota(all.begin(), all.end(), 0);
-    logits.expect(all);
+    std::vector<int> outputs(batch.outputs.size());
+    std::iota(outputs.begin(), outputs.end(), 0);
+    logits.expect(outputs);
     return logits;
   }
   check_bound(batch.step, cache);
-  nn::return_points before(cache, batch.step);
-  for (const auto& part : nn::parts_of(batch, longest_part(cache, ranks()))) {
+  nn::return_points points(cache, batch.step);
+  for (const auto& part : nn::parts_of(batch, max_part(cache, ranks()))) {
     run({.step = part.step, .tokens = part.tokens, .outputs = part.outputs}, cache, workspace);
     logits.expect(part.places);
   }
-  before.keep();
+  points.keep();
   return logits;
 }
 
 at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
   if (awaits_logits()) return begin_forward(batch, cache, workspace).wait();
   check(batch, cache);
-  const bool fits = fits_one_step(batch.step, longest_part(cache, ranks()));
+  const bool fits = fits_one_step(batch.step, max_part(cache, ranks()));
   return fits ? run(batch, cache, workspace) : run_in_parts(batch, cache, workspace);
 }
 
 at::Tensor model::run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const {
   check_bound(batch.step, cache);
   const auto logits = nn::host_floats(std::ssize(batch.outputs), config_.vocabulary);
-  nn::return_points before(cache, batch.step);
-  for (const auto& part : nn::parts_of(batch, longest_part(cache, ranks()))) {
+  nn::return_points points(cache, batch.step);
+  for (const auto& part : nn::parts_of(batch, max_part(cache, ranks()))) {
     const auto rows = run({.step = part.step, .tokens = part.tokens, .outputs = part.outputs}, cache, workspace);
     for (std::size_t i = 0; i < part.places.size(); ++i)
       logits[part.places[i]].copy_(rows[static_cast<std::int64_t>(i)]);
   }
-  before.keep();
+  points.keep();
   return logits;
 }
 
@@ -303,7 +303,7 @@ at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& wo
   check_step(batch.step, cache);
   next_tokens following;
   run(batch, cache, workspace, [&](const at::Tensor& logits) { return following = next(logits); });
-  return workspace.scratch_->predictions.of(std::ssize(following.outputs), config_.vocabulary);
+  return workspace.scratch_->predictions.reserve(std::ssize(following.outputs), config_.vocabulary);
 }
 
 at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& workspace) const {
@@ -314,7 +314,7 @@ at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& worksp
 template <class Next>
 at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& workspace, const Next& next) const {
   auto& scratch = *workspace.scratch_;
-  const auto logits = scratch.logits.of(std::ssize(batch.outputs), config_.vocabulary);
+  const auto logits = scratch.logits.reserve(std::ssize(batch.outputs), config_.vocabulary);
   cache.reserve(batch.step);
   try {
     if (batch.step.tokens() > 0) network_->forward(batch, cache, scratch, logits);
@@ -332,7 +332,7 @@ void model::predict(const cache::step& step, const next_tokens& next, cache::cac
   check_tokens(step, next.tokens, config_.vocabulary);
   check_outputs(following);
   auto& scratch = *workspace.scratch_;
-  const auto logits = scratch.predictions.of(std::ssize(next.outputs), config_.vocabulary);
+  const auto logits = scratch.predictions.reserve(std::ssize(next.outputs), config_.vocabulary);
   network_->predict(following, cache, scratch, logits);
 }
 

@@ -75,9 +75,9 @@ void add_sentence_text(const load::tokenizer_files& source, const load::checkpoi
   if (settings.lowercase) add_lowercase(spec);
   read.prompt = settings.prompt;
   read.pair_cut = {
-      .most_tokens = static_cast<std::size_t>(settings.most_tokens),
+      .max_tokens = static_cast<std::size_t>(settings.max_tokens),
       .keeps_end = settings.keeps_end,
-      .special = {.before = spec.prefix.size(), .between = spec.between_pair.size(), .after = spec.suffix.size()}};
+      .special = {.prefix = spec.prefix.size(), .between = spec.between_pair.size(), .after = spec.suffix.size()}};
   if (settings.has_modules) read.cut = read.pair_cut;
 }
 

@@ -11,7 +11,9 @@ namespace cogen::nn {
 
 namespace {
 
-std::span<float> span_of(const at::Tensor& of) { return {floats_of(of), static_cast<std::size_t>(of.numel())}; }
+std::span<float> span_of(const at::Tensor& tensor) {
+  return {floats_of(tensor), static_cast<std::size_t>(tensor.numel())};
+}
 
 }  // namespace
 
@@ -37,9 +39,9 @@ void pending_logits::expect(std::span<const int> rows) {
   for (int rank = 0; rank < shards; ++rank)
     received.push_back(in_place ? whole_.narrow(0, rows.front(), count)
                                 : host_floats(count, models::logits_columns(whole_.size(1), {rank, shards}).count));
-  std::vector<std::span<float>> into;
-  std::ranges::transform(received, std::back_inserter(into), span_of);
-  last_ = ranks_->expect(into);
+  std::vector<std::span<float>> targets;
+  std::ranges::transform(received, std::back_inserter(targets), span_of);
+  last_ = ranks_->expect(targets);
   if (!in_place) parts_.push_back({{rows.begin(), rows.end()}, std::move(received)});
 }
 

@@ -27,31 +27,31 @@ std::pair<std::size_t, std::size_t> kept_of(std::size_t first, std::size_t secon
 }
 
 std::size_t room_beside(std::size_t special, const text_cut& cut) {
-  if (special < cut.most_tokens) return cut.most_tokens - special;
-  throw std::invalid_argument(fmt::format("the model reads at most {} tokens of a text, as many as the {} around it",
-                                          cut.most_tokens, special));
+  if (special < cut.max_tokens) return cut.max_tokens - special;
+  throw std::invalid_argument(
+      fmt::format("the model reads at most {} tokens of a text, as many as the {} around it", cut.max_tokens, special));
 }
 
 void cut_pair(encoder_text& pair, const text_cut& cut) {
-  const auto& [before, between, after] = cut.special;
-  const auto most = room_beside(before + between + after, cut);
+  const auto& [prefix, between, after] = cut.special;
+  const auto most = room_beside(prefix + between + after, cut);
   const auto begin = static_cast<std::size_t>(*pair.second);
-  const auto first = begin - between - before;
+  const auto first = begin - between - prefix;
   const auto second = pair.tokens.size() - after - begin;
   const auto [kept_first, kept_second] = kept_of(first, second, most);
   keep(pair.tokens, begin, begin + second, kept_second, cut.keeps_end);
-  keep(pair.tokens, before, before + first, kept_first, cut.keeps_end);
-  pair.second = static_cast<int>(before + kept_first + between);
+  keep(pair.tokens, prefix, prefix + first, kept_first, cut.keeps_end);
+  pair.second = static_cast<int>(prefix + kept_first + between);
 }
 
 }  // namespace
 
 void cut_text(encoder_text& text, const text_cut& cut) {
-  if (text.tokens.size() <= cut.most_tokens) return;
+  if (text.tokens.size() <= cut.max_tokens) return;
   if (text.second) return cut_pair(text, cut);
-  const auto& [before, between, after] = cut.special;
-  const auto most = room_beside(before + after, cut);
-  keep(text.tokens, before, text.tokens.size() - after, most, cut.keeps_end);
+  const auto& [prefix, between, after] = cut.special;
+  const auto most = room_beside(prefix + after, cut);
+  keep(text.tokens, prefix, text.tokens.size() - after, most, cut.keeps_end);
 }
 
 }  // namespace cogen::nn

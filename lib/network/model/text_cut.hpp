@@ -8,14 +8,14 @@ namespace cogen::nn {
 
 /// How many tokens a tokenizer puts around a text and between two.
 struct special_counts {
-  std::size_t before = 0;
+  std::size_t prefix = 0;
   std::size_t between = 0;
   std::size_t after = 0;
 };
 
-/// Where texts are cut that are longer than `most_tokens`, special tokens included, which stay.
+/// Where texts are cut that are longer than `max_tokens`, special tokens included, which stay.
 struct text_cut {
-  std::size_t most_tokens = 0;
+  std::size_t max_tokens = 0;
   bool keeps_end = false;  ///< a text loses tokens at its beginning
   special_counts special = {};
 };

@@ -44,13 +44,13 @@ void text_encoder::check_purpose(bool scores) const {
 }
 
 std::vector<std::vector<float>> text_encoder::vectors(std::span<const encoder_text> texts) {
-  const auto all = model_->embed(texts, workspace_);
-  std::vector<std::vector<float>> made;
-  for (std::int64_t row = 0; row < all.size(0); ++row) {
-    const auto* first = floats_of(all) + row * all.size(1);
-    made.emplace_back(first, first + all.size(1));
+  const auto embeddings = model_->embed(texts, workspace_);
+  std::vector<std::vector<float>> result;
+  for (std::int64_t row = 0; row < embeddings.size(0); ++row) {
+    const auto* first = floats_of(embeddings) + row * embeddings.size(1);
+    result.emplace_back(first, first + embeddings.size(1));
   }
-  return made;
+  return result;
 }
 
 }  // namespace cogen::nn

@@ -43,11 +43,11 @@ mlp_spec mlp_of(const load::model_config& config) {
 /// Each half of a layer is normed after it.
 void add_layer(model_spec& spec, const load::model_config& config, std::int64_t layer) {
   const auto prefix = fmt::format("{}encoder.layer.{}.", spec.base, layer);
-  spec.blocks.push_back({.what = attention_of(config),
+  spec.blocks.push_back({.part = attention_of(config),
                          .prefix = prefix + "attention.",
                          .post = layer_norm(config, prefix + "attention.output.LayerNorm")});
   spec.blocks.push_back(
-      {.what = mlp_of(config), .prefix = prefix, .post = layer_norm(config, prefix + "output.LayerNorm")});
+      {.part = mlp_of(config), .prefix = prefix, .post = layer_norm(config, prefix + "output.LayerNorm")});
 }
 
 void check(const load::config_fields& fields) {

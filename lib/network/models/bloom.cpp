@@ -22,11 +22,11 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   mlp.bias = true;
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = fmt::format("transformer.h.{}.", layer);
-    spec.blocks.push_back({.what = attends,
+    spec.blocks.push_back({.part = attends,
                            .prefix = prefix + "self_attention.",
-                           .before = layer_norm(config, prefix + "input_layernorm")});
+                           .pre_norm = layer_norm(config, prefix + "input_layernorm")});
     spec.blocks.push_back(
-        {.what = mlp, .prefix = prefix + "mlp.", .before = layer_norm(config, prefix + "post_attention_layernorm")});
+        {.part = mlp, .prefix = prefix + "mlp.", .pre_norm = layer_norm(config, prefix + "post_attention_layernorm")});
   }
   return spec;
 }

@@ -16,9 +16,9 @@ model_spec cohere_decoder(const load::config_fields& fields, const load::model_c
 }
 
 attention_spec cohere_attention(const load::model_config& config) {
-  auto made = attention(config);
-  made.rope->interleaved = true;
-  return made;
+  auto self_attn = attention(config);
+  self_attn.rope->interleaved = true;
+  return self_attn;
 }
 
 void add(model_spec& spec, const load::model_config& config, std::int64_t layer, attention_spec attends) {

@@ -13,10 +13,10 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   const auto windows = sliding_layers(
       fields, config, [&](std::int64_t layer) { return config.sliding_window && layer >= first_window; });
   auto spec = like_llama(config, [&](std::int64_t layer) {
-    auto made = attention(config);
-    made.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps};
-    if (windows[static_cast<std::size_t>(layer)]) made.kv = sliding(config, *config.sliding_window);
-    return made;
+    auto self_attn = attention(config);
+    self_attn.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps};
+    if (windows[static_cast<std::size_t>(layer)]) self_attn.kv = sliding(config, *config.sliding_window);
+    return self_attn;
   });
   const auto dense = fields.integer("first_k_dense_replace", {0, load::layer_counts.highest}, 0);
   put_experts(spec, experts, "mlp.", [&](std::int64_t layer) { return layer >= dense; });

@@ -36,9 +36,11 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
     const auto* first = parallel && grouped && norms == 2 ? "ln_attn" : "input_layernorm";
     const auto* second = !parallel ? "post_attention_layernorm" : grouped && norms == 2 ? "ln_mlp" : first;
     spec.blocks.push_back(
-        {.what = attends, .prefix = prefix + "self_attention.", .before = layer_norm(config, prefix + first)});
-    spec.blocks.push_back(
-        {.what = mlp, .prefix = prefix + "mlp.", .before = layer_norm(config, prefix + second), .parallel = parallel});
+        {.part = attends, .prefix = prefix + "self_attention.", .pre_norm = layer_norm(config, prefix + first)});
+    spec.blocks.push_back({.part = mlp,
+                           .prefix = prefix + "mlp.",
+                           .pre_norm = layer_norm(config, prefix + second),
+                           .parallel = parallel});
   }
   return spec;
 }

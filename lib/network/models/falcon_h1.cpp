@@ -27,27 +27,27 @@ std::vector<float> multipliers(const load::config_fields& fields, std::string_vi
 
 /// What scales the input scales queries, keys and values, because they have no biases.
 attention_spec scaled_attention(const load::config_fields& fields, const load::model_config& config) {
-  auto made = attention(config);
+  auto self_attn = attention(config);
   const double in = multiplier(fields, "attention_in_multiplier");
-  if (in != 1 && made.qkv_bias) fields.refuse("attention_bias", "it is read without attention_in_multiplier");
-  made.scale *= in * in * multiplier(fields, "key_multiplier");
-  return made;
+  if (in != 1 && self_attn.qkv_bias) fields.refuse("attention_bias", "it is read without attention_in_multiplier");
+  self_attn.scale *= in * in * multiplier(fields, "key_multiplier");
+  return self_attn;
 }
 
 mamba2_spec scaled_mixer(const load::config_fields& fields, const load::model_config& config) {
-  auto made = mamba2_mixer(fields, load::read_falcon_mamba2_fields(fields, config), config);
+  auto mixer = mamba2_mixer(fields, load::read_falcon_mamba2_fields(fields, config), config);
   const auto in = multiplier(fields, "ssm_in_multiplier");
-  if (in != 1 && made.bias) fields.refuse("mamba_proj_bias", "it is read without ssm_in_multiplier");
-  if (fields.boolean("projectors_bias", fields.is_gguf() && made.bias) != made.bias)
+  if (in != 1 && mixer.bias) fields.refuse("mamba_proj_bias", "it is read without ssm_in_multiplier");
+  if (fields.boolean("projectors_bias", fields.is_gguf() && mixer.bias) != mixer.bias)
     fields.refuse("projectors_bias", "it must be mamba_proj_bias");
-  const auto parts = multipliers(fields, "ssm_multipliers", made.scales.size());
-  for (std::size_t part = 0; part < parts.size(); ++part) made.scales[part] = in * parts[part];
+  const auto parts = multipliers(fields, "ssm_multipliers", mixer.scales.size());
+  for (std::size_t part = 0; part < parts.size(); ++part) mixer.scales[part] = in * parts[part];
   using place = mamba2_spec::norm_place;
   if (!fields.boolean("mamba_rms_norm", false))
-    made.norm = place::none;
+    mixer.norm = place::none;
   else if (fields.boolean("mamba_norm_before_gate", true))
-    made.norm = place::before_gate;
-  return made;
+    mixer.norm = place::before_gate;
+  return mixer;
 }
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
@@ -62,19 +62,19 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   auto spec = decoder(config, rms_norm(config, "model.final_layernorm"));
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = layer_prefix(layer);
-    const auto before = rms_norm(config, prefix + "input_layernorm");
-    spec.blocks.push_back({.what = mixes,
+    const auto pre_norm = rms_norm(config, prefix + "input_layernorm");
+    spec.blocks.push_back({.part = mixes,
                            .prefix = prefix + "mamba.",
-                           .before = before,
+                           .pre_norm = pre_norm,
                            .residual_scale = multiplier(fields, "ssm_out_multiplier")});
-    spec.blocks.push_back({.what = attends,
+    spec.blocks.push_back({.part = attends,
                            .prefix = prefix + "self_attn.",
-                           .before = before,
+                           .pre_norm = pre_norm,
                            .residual_scale = in_and_out,
                            .parallel = true});
-    spec.blocks.push_back({.what = feeds,
+    spec.blocks.push_back({.part = feeds,
                            .prefix = prefix + "feed_forward.",
-                           .before = rms_norm(config, prefix + "pre_ff_layernorm"),
+                           .pre_norm = rms_norm(config, prefix + "pre_ff_layernorm"),
                            .residual_scale = of_mlp[1]});
   }
   spec.embedding.scale = multiplier(fields, "embedding_multiplier");

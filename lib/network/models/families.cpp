@@ -21,13 +21,13 @@ constexpr std::array families{
 #undef FAMILY
 
 const family* find(std::string_view name) {
-  const auto found = std::ranges::find(families, name, [](const family* each) { return each->fields.family; });
+  const auto found = std::ranges::find(families, name, [](const family* entry) { return entry->fields.family; });
   return found == families.end() ? nullptr : *found;
 }
 
 const rope_spec* rotation_of(const block_spec& block) {
-  if (const auto* attends = std::get_if<attention_spec>(&block.what)) return attends->rope ? &*attends->rope : nullptr;
-  const auto* latent = std::get_if<latent_attention_spec>(&block.what);
+  if (const auto* attends = std::get_if<attention_spec>(&block.part)) return attends->rope ? &*attends->rope : nullptr;
+  const auto* latent = std::get_if<latent_attention_spec>(&block.part);
   return latent == nullptr ? nullptr : &latent->rope;
 }
 

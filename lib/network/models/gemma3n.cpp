@@ -40,10 +40,10 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The number of a layer, in a list or for all.
 template <class Number>
-std::optional<Number> of_layer(const std::vector<Number>& all, std::int64_t layer) {
-  if (all.size() == 1) return all.front();
+std::optional<Number> of_layer(const std::vector<Number>& values, std::int64_t layer) {
+  if (values.size() == 1) return values.front();
   const auto index = static_cast<std::size_t>(layer);
-  return index < all.size() ? std::optional(all[index]) : std::nullopt;
+  return index < values.size() ? std::optional(values[index]) : std::nullopt;
 }
 
 class gemma3n_layers {
@@ -67,7 +67,7 @@ class gemma3n_layers {
     add_low_rank(spec, layer);
     spec.blocks.push_back(stream_step(layer, true));
     auto input = layer_input(config_, layer, input_width());
-    std::get<layer_input_spec>(input.what).to_streams = true;
+    std::get<layer_input_spec>(input.part).to_streams = true;
     spec.blocks.push_back(std::move(input));
     if (layer >= first_shared_) leave_kv_unread(spec, layer);
     if (!scales_corrected()) spec.unread.push_back(layer_prefix(layer) + "altup.correct_output_scale");
@@ -76,15 +76,15 @@ class gemma3n_layers {
  private:
   attention_spec attends(std::int64_t layer) const {
     const auto index = static_cast<std::size_t>(layer);
-    auto made = attention(config_);
-    made.scale = 1;
-    made.qk_norm = qk_norm_spec{.epsilon = config_.rms_norm_eps, .values = true};
-    made.shared_kv = shared_[index];
+    auto self_attn = attention(config_);
+    self_attn.scale = 1;
+    self_attn.qk_norm = qk_norm_spec{.epsilon = config_.rms_norm_eps, .values = true};
+    self_attn.shared_kv = shared_[index];
     if (own_.slides[index]) {
-      made.kv = sliding(config_, *config_.sliding_window);
-      made.rope = rope_spec{own_.local};
+      self_attn.kv = sliding(config_, *config_.sliding_window);
+      self_attn.rope = rope_spec{own_.local};
     }
-    return made;
+    return self_attn;
   }
 
   mlp_spec feed_forward(std::int64_t layer) const {
@@ -111,10 +111,10 @@ class gemma3n_layers {
     auto& attends = spec.blocks[spec.blocks.size() - 2];
     attends.total_scale = static_cast<float>(1 / std::numbers::sqrt2);
     spec.blocks.insert(spec.blocks.end() - 1,
-                       {.what = low_rank_spec{.rank = fields_.integer("laurel_rank", widths, 64),
+                       {.part = low_rank_spec{.rank = fields_.integer("laurel_rank", widths, 64),
                                               .norm = rms_norm(config_, prefix + "laurel.post_laurel_norm")},
                         .prefix = prefix + "laurel.",
-                        .before = attends.before,
+                        .pre_norm = attends.pre_norm,
                         .parallel = true});
   }
 
@@ -122,14 +122,14 @@ class gemma3n_layers {
 
   block_spec stream_step(std::int64_t layer, bool corrects) const {
     const auto prefix = layer_prefix(layer) + "altup.";
-    stream_step_spec made{.corrects = corrects,
+    stream_step_spec step{.corrects = corrects,
                           .streams = streams_,
                           .active = active_,
                           .norm = rms_norm(config_, prefix + "router_norm")};
-    made.norm.weight_scale = 1 / static_cast<float>(config_.hidden);
-    if (corrects) made.coefficients = "correction_coefs";
-    if (corrects && scales_corrected()) made.scale = "correct_output_scale";
-    return {.what = std::move(made), .prefix = prefix};
+    step.norm.weight_scale = 1 / static_cast<float>(config_.hidden);
+    if (corrects) step.coefficients = "correction_coefs";
+    if (corrects && scales_corrected()) step.scale = "correct_output_scale";
+    return {.part = std::move(step), .prefix = prefix};
   }
 
   const load::config_fields& fields_;

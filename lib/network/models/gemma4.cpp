@@ -130,8 +130,8 @@ class gemma4_layers {
   /// The object is called by the layer's number, which may be padded with zeros.
   std::int64_t of_layer(std::int64_t layer, std::string_view key, load::integer_range range,
                         std::int64_t fallback) const {
-    constexpr int most_digits = 4;
-    for (int digits = 1; digits <= most_digits; ++digits)
+    constexpr int max_digits = 4;
+    for (int digits = 1; digits <= max_digits; ++digits)
       if (const auto name = fmt::format("per_layer_config.{:0{}}.{}", layer, digits, key); fields_.has(name))
         return fields_.integer(name, range);
     return fallback;
@@ -139,9 +139,9 @@ class gemma4_layers {
 
   /// GGUF files have a number for each layer, or one for all.
   std::int64_t kv_heads_where(bool slides) const {
-    const auto all = fields_.integers("num_kv_heads", load::head_counts);
+    const auto counts = fields_.integers("num_kv_heads", load::head_counts);
     const auto layer = static_cast<std::size_t>(std::ranges::find(slides_, slides) - slides_.begin());
-    return layer < all.size() ? all[layer] : all.front();
+    return layer < counts.size() ? counts[layer] : counts.front();
   }
 
   const layer_type& type_of(std::int64_t layer) const {
@@ -150,20 +150,20 @@ class gemma4_layers {
 
   attention_spec attends(std::int64_t layer) const {
     const auto& type = type_of(layer);
-    auto made = attention(type.shape);
-    made.scale = 1;
-    made.qk_norm = qk_norm_spec{.epsilon = config_.rms_norm_eps, .values = true};
-    if (type.slides) made.kv = sliding(type.shape, *config_.sliding_window);
-    if (type.keys_are_values) made.qkv.back() = made.qkv[1];
-    made.shared_kv = shared_[static_cast<std::size_t>(layer)];
-    return made;
+    auto self_attn = attention(type.shape);
+    self_attn.scale = 1;
+    self_attn.qk_norm = qk_norm_spec{.epsilon = config_.rms_norm_eps, .values = true};
+    if (type.slides) self_attn.kv = sliding(type.shape, *config_.sliding_window);
+    if (type.keys_are_values) self_attn.qkv.back() = self_attn.qkv[1];
+    self_attn.shared_kv = shared_[static_cast<std::size_t>(layer)];
+    return self_attn;
   }
 
   mlp_spec feed_forward(std::int64_t layer) const {
     auto mlp = gated_mlp(config_);
     if (fields_.is_gguf()) {
-      const auto all = fields_.integers("feed_forward_length", load::inner_widths);
-      if (std::cmp_equal(all.size(), config_.layers)) mlp.intermediate = all[static_cast<std::size_t>(layer)];
+      const auto widths = fields_.integers("feed_forward_length", load::inner_widths);
+      if (std::cmp_equal(widths.size(), config_.layers)) mlp.intermediate = widths[static_cast<std::size_t>(layer)];
     } else if (layer >= own_ && fields_.boolean("use_double_wide_mlp", false)) {
       mlp.intermediate *= 2;
     }
@@ -177,9 +177,9 @@ class gemma4_layers {
     const auto prefix = layer_prefix(layer);
     auto& dense = spec.blocks.back();
     dense.joint = std::exchange(dense.after, rms_norm(config_, prefix + "post_feedforward_layernorm_1"));
-    spec.blocks.push_back({.what = experts(prefix),
+    spec.blocks.push_back({.part = experts(prefix),
                            .prefix = prefix,
-                           .before = rms_norm(config_, prefix + "pre_feedforward_layernorm_2"),
+                           .pre_norm = rms_norm(config_, prefix + "pre_feedforward_layernorm_2"),
                            .after = rms_norm(config_, prefix + "post_feedforward_layernorm_2"),
                            .parallel = true});
   }
@@ -189,13 +189,12 @@ class gemma4_layers {
     expert.intermediate = fields_.integer("moe_intermediate_size", load::inner_widths);
     expert.gate = expert.up = "experts.gate_up_proj";
     expert.down = "experts.down_proj";
-    moe_spec made{
-        .expert = std::move(expert), .experts = fields_.integer("num_experts", {1, 1 << 16}), .stacked = true};
-    made.top_k = fields_.integer("top_k_experts", {1, made.experts});
-    made.router = {.name = "router.proj", .renormalized = true, .share_scales = "router.per_expert_scale"};
-    made.router.before = rms_norm(config_, prefix + "router.scale");
-    made.router.before->weight_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(config_.hidden)));
-    return made;
+    moe_spec moe{.expert = std::move(expert), .experts = fields_.integer("num_experts", {1, 1 << 16}), .stacked = true};
+    moe.top_k = fields_.integer("top_k_experts", {1, moe.experts});
+    moe.router = {.name = "router.proj", .renormalized = true, .share_scales = "router.per_expert_scale"};
+    moe.router.pre_norm = rms_norm(config_, prefix + "router.scale");
+    moe.router.pre_norm->weight_scale = static_cast<float>(1 / std::sqrt(static_cast<double>(config_.hidden)));
+    return moe;
   }
 
   const load::config_fields& fields_;

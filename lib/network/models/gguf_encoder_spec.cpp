@@ -20,10 +20,10 @@ class half_namer {
 
   void rename(std::vector<block_spec>& blocks) {
     for (auto& block : blocks) {
-      if (auto* attends = std::get_if<attention_spec>(&block.what))
+      if (auto* attends = std::get_if<attention_spec>(&block.part))
         rename(block, *attends);
       else
-        rename(block, std::get<mlp_spec>(block.what));
+        rename(block, std::get<mlp_spec>(block.part));
     }
   }
 
@@ -36,14 +36,14 @@ class half_namer {
       ++layer_;
     }
     block.prefix = fmt::format("{}.blk.{}.{}", half_, layer_, attends.relative_bias ? "" : "cross_");
-    block.before->name = block.prefix + "attn_norm";
+    block.pre_norm->name = block.prefix + "attn_norm";
     attends.qkv = {"attn_q", "attn_k", "attn_v"};
     attends.output = "attn_o";
   }
 
   void rename(block_spec& block, mlp_spec& mlp) const {
     block.prefix = fmt::format("{}.blk.{}.", half_, layer_);
-    block.before->name = block.prefix + "ffn_norm";
+    block.pre_norm->name = block.prefix + "ffn_norm";
     if (!mlp.gate.empty()) mlp.gate = "ffn_gate";
     mlp.up = "ffn_up";
     mlp.down = "ffn_down";

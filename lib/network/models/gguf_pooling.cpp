@@ -44,11 +44,11 @@ pooling_spec classifier_of(const load::checkpoint& files) {
 
 /// EmbeddingGemma's, if its converter was asked for them.
 std::vector<dense_spec> dense_modules(const load::checkpoint& files) {
-  std::vector<dense_spec> made;
+  std::vector<dense_spec> modules;
   for (const auto* name : {"dense_2", "dense_3"})
     if (files.find(std::string(name) + ".weight"))
-      made.push_back(dense_layer(files, name, made.empty() ? files.config().hidden : made.back().outputs));
-  return made;
+      modules.push_back(dense_layer(files, name, modules.empty() ? files.config().hidden : modules.back().outputs));
+  return modules;
 }
 
 }  // namespace

@@ -94,9 +94,9 @@ class gguf_namer {
     const bool apart = family_ == "nemotron_h";
     for (auto& block : blocks) {
       const bool is_beside =
-          std::holds_alternative<layer_input_spec>(block.what) || std::holds_alternative<low_rank_spec>(block.what);
-      const auto* const step = std::get_if<stream_step_spec>(&block.what);
-      const bool mixes = !is_beside && !step && !is_mlp(block) && !std::holds_alternative<moe_spec>(block.what);
+          std::holds_alternative<layer_input_spec>(block.part) || std::holds_alternative<low_rank_spec>(block.part);
+      const auto* const step = std::get_if<stream_step_spec>(&block.part);
+      const bool mixes = !is_beside && !step && !is_mlp(block) && !std::holds_alternative<moe_spec>(block.part);
       if (is_beside || step) {
         if (step && !step->corrects) begin_layer();
         rename_in_layer(block, "attn_norm", "post_norm");
@@ -122,32 +122,32 @@ class gguf_namer {
     has_begun_ = true;
   }
 
-  void rename_in_layer(block_spec& block, std::string_view before, std::string_view after) {
+  void rename_in_layer(block_spec& block, std::string_view norm_name, std::string_view after) {
     block.prefix = fmt::format("blk.{}.", layer_);
-    std::visit([&](const auto& what) { block.prefix += mixer_prefix(what); }, block.what);
-    std::visit([this](auto& what) { rename(what); }, block.what);
-    rename_before(block, before);
+    std::visit([&](const auto& part) { block.prefix += mixer_prefix(part); }, block.part);
+    std::visit([this](auto& part) { rename(part); }, block.part);
+    rename_before(block, norm_name);
     rename(block.after, layer_name(block.after ? name_of(block.after->name, after) : after));
     rename(block.joint, layer_name(after));
     rename(block.post, layer_name(is_mlp(block) ? "layer_output_norm" : "attn_output_norm"));
     if (!block.scalar.empty()) block.scalar = layer_name("layer_output_scale");
   }
 
-  static bool is_mlp(const block_spec& block) { return std::holds_alternative<mlp_spec>(block.what); }
+  static bool is_mlp(const block_spec& block) { return std::holds_alternative<mlp_spec>(block.part); }
 
   /// Blocks beside each other may read the same norm.
   void rename_before(block_spec& block, std::string_view usual) {
-    if (!block.before) return;
-    const auto given = block.before->name;
+    if (!block.pre_norm) return;
+    const auto given = block.pre_norm->name;
     if (given != last_norm_.transformers) last_norm_ = {given, layer_name(name_of(given, usual))};
-    rename(block.before, last_norm_.gguf);
+    rename(block.pre_norm, last_norm_.gguf);
   }
 
   std::string layer_name(std::string_view name) const { return fmt::format("blk.{}.{}", layer_, name); }
 
   std::string_view name_of(std::string_view given, std::string_view usual) const {
-    const auto* const found = std::ranges::find_if(renamed_norms, [&](const renamed_norm& each) {
-      return each.family == family_ && given.ends_with(each.transformers);
+    const auto* const found = std::ranges::find_if(renamed_norms, [&](const renamed_norm& norm) {
+      return norm.family == family_ && given.ends_with(norm.transformers);
     });
     return found == renamed_norms.end() ? usual : found->gguf;
   }
@@ -204,7 +204,7 @@ class gguf_namer {
     moe.bias = ".bias";
     moe.expert.bias = expert_bias_;
     moe.router.name = "ffn_gate_inp";
-    if (moe.router.before) moe.router.before->name = layer_name("ffn_gate_inp.scale");
+    if (moe.router.pre_norm) moe.router.pre_norm->name = layer_name("ffn_gate_inp.scale");
     if (!moe.router.share_scales.empty()) moe.router.share_scales = "ffn_down_exps.scale";
     if (!moe.router.choice_bias.empty()) moe.router.choice_bias = "exp_probs_b.bias";
     if (moe.latent) moe.latent = {.width = moe.latent->width, .down = "ffn_latent_down", .up = "ffn_latent_up"};

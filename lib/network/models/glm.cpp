@@ -8,16 +8,16 @@ namespace cogen::models {
 namespace {
 
 attention_spec glm_attention(const load::model_config& config) {
-  auto made = attention(config);
-  made.rope->interleaved = true;
-  made.output_bias = false;
-  return made;
+  auto self_attn = attention(config);
+  self_attn.rope->interleaved = true;
+  self_attn.output_bias = false;
+  return self_attn;
 }
 
 mlp_spec glm_mlp(const load::model_config& config) {
-  auto made = gated_mlp(config);
-  made.gate = made.up = "gate_up_proj";
-  return made;
+  auto mlp = gated_mlp(config);
+  mlp.gate = mlp.up = "gate_up_proj";
+  return mlp;
 }
 
 model_spec describe_glm(const load::config_fields&, const load::model_config& config) {
@@ -41,10 +41,10 @@ model_spec describe_glm4_moe(const load::config_fields& fields, const load::mode
   auto experts = sigmoid_mixture(fields, config, {.experts = 128, .top_k = 8, .width = 1408});
   experts.router.renormalized = fields.boolean("norm_topk_prob", true);
   auto spec = like_llama(config, [&](std::int64_t) {
-    auto made = attention(config);
-    made.output_bias = false;
-    if (fields.boolean("use_qk_norm", false)) made.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps};
-    return made;
+    auto self_attn = attention(config);
+    self_attn.output_bias = false;
+    if (fields.boolean("use_qk_norm", false)) self_attn.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps};
+    return self_attn;
   });
   const auto dense = fields.integer("first_k_dense_replace", {0, load::layer_counts.highest}, 1);
   put_experts(spec, experts, "mlp.", [&](std::int64_t layer) { return layer >= dense; });

@@ -13,13 +13,13 @@ struct halves {
 };
 
 halves halves_of(const load::config_fields& fields, const load::model_config& config) {
-  halves made{attention(config), plain_mlp(config, "c_fc", "c_proj")};
-  made.attends.qkv = {"c_attn"};
-  made.attends.output = "c_proj";
-  made.attends.qkv_bias = made.attends.output_bias = made.mlp.bias = true;
-  made.attends.rope.reset();
-  if (!fields.boolean("scale_attn_weights", true)) made.attends.scale = 1;
-  return made;
+  halves layer{attention(config), plain_mlp(config, "c_fc", "c_proj")};
+  layer.attends.qkv = {"c_attn"};
+  layer.attends.output = "c_proj";
+  layer.attends.qkv_bias = layer.attends.output_bias = layer.mlp.bias = true;
+  layer.attends.rope.reset();
+  if (!fields.boolean("scale_attn_weights", true)) layer.attends.scale = 1;
+  return layer;
 }
 
 model_spec with_positions(const load::model_config& config) {
@@ -33,8 +33,8 @@ std::string prefix_of(std::int64_t layer) { return fmt::format("transformer.h.{}
 void add(model_spec& spec, const load::model_config& config, std::int64_t layer, const halves& both) {
   const auto prefix = prefix_of(layer);
   spec.blocks.push_back(
-      {.what = both.attends, .prefix = prefix + "attn.", .before = layer_norm(config, prefix + "ln_1")});
-  spec.blocks.push_back({.what = both.mlp, .prefix = prefix + "mlp.", .before = layer_norm(config, prefix + "ln_2")});
+      {.part = both.attends, .prefix = prefix + "attn.", .pre_norm = layer_norm(config, prefix + "ln_1")});
+  spec.blocks.push_back({.part = both.mlp, .prefix = prefix + "mlp.", .pre_norm = layer_norm(config, prefix + "ln_2")});
 }
 
 model_spec describe_gpt2(const load::config_fields& fields, const load::model_config& config) {

@@ -20,10 +20,10 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = fmt::format("gpt_neox.layers.{}.", layer);
     spec.blocks.push_back(
-        {.what = attends, .prefix = prefix + "attention.", .before = layer_norm(config, prefix + "input_layernorm")});
-    spec.blocks.push_back({.what = mlp,
+        {.part = attends, .prefix = prefix + "attention.", .pre_norm = layer_norm(config, prefix + "input_layernorm")});
+    spec.blocks.push_back({.part = mlp,
                            .prefix = prefix + "mlp.",
-                           .before = layer_norm(config, prefix + "post_attention_layernorm"),
+                           .pre_norm = layer_norm(config, prefix + "post_attention_layernorm"),
                            .parallel = parallel});
     for (const auto* mask : {"bias", "masked_bias", "rotary_emb.inv_freq"})
       spec.unread.push_back(prefix + "attention." + mask);

@@ -10,29 +10,29 @@ namespace {
 constexpr load::real_range factors{1e-3, 1e3};
 
 moe_spec gpt_oss_experts(const load::config_fields& fields, const load::model_config& config) {
-  auto made = mixture(fields, config, {.experts = 128, .top_k = 4});
-  made.router = {.name = "router", .bias = true, .renormalized = true};
-  made.expert.activation = kernels::activation::swiglu_oai;
-  made.expert.parameters = {static_cast<float>(fields.real("swiglu_alpha", factors, 1.702)),
-                            static_cast<float>(fields.real("swiglu_limit", factors, 7))};
-  made.expert.gate = made.expert.up = "experts.gate_up_proj";
-  made.expert.down = "experts.down_proj";
-  made.expert.interleaved = made.expert.bias = true;
-  made.expert.transposed = !fields.is("quantization_config.quant_method", "mxfp4");
-  made.stacked = true;
-  made.bias = "_bias";
-  return made;
+  auto moe = mixture(fields, config, {.experts = 128, .top_k = 4});
+  moe.router = {.name = "router", .bias = true, .renormalized = true};
+  moe.expert.activation = kernels::activation::swiglu_oai;
+  moe.expert.parameters = {static_cast<float>(fields.real("swiglu_alpha", factors, 1.702)),
+                           static_cast<float>(fields.real("swiglu_limit", factors, 7))};
+  moe.expert.gate = moe.expert.up = "experts.gate_up_proj";
+  moe.expert.down = "experts.down_proj";
+  moe.expert.interleaved = moe.expert.bias = true;
+  moe.expert.transposed = !fields.is("quantization_config.quant_method", "mxfp4");
+  moe.stacked = true;
+  moe.bias = "_bias";
+  return moe;
 }
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   const auto windows = sliding_layers(fields, config, [](std::int64_t layer) { return layer % 2 == 0; });
   auto spec = like_llama(config, [&](std::int64_t layer) {
-    auto made = attention(config);
-    if (windows[static_cast<std::size_t>(layer)]) made.kv = sliding(config, *config.sliding_window);
-    made.qkv_bias = made.output_bias = fields.boolean("attention_bias", true);
-    made.sink_logits = "sinks";
-    if (fields.is_gguf()) made.rope->config.truncate = false;
-    return made;
+    auto self_attn = attention(config);
+    if (windows[static_cast<std::size_t>(layer)]) self_attn.kv = sliding(config, *config.sliding_window);
+    self_attn.qkv_bias = self_attn.output_bias = fields.boolean("attention_bias", true);
+    self_attn.sink_logits = "sinks";
+    if (fields.is_gguf()) self_attn.rope->config.truncate = false;
+    return self_attn;
   });
   put_experts(spec, gpt_oss_experts(fields, config));
   return spec;

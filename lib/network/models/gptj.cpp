@@ -20,9 +20,9 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   mlp.bias = true;
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = fmt::format("transformer.h.{}.", layer);
-    const auto before = layer_norm(config, prefix + "ln_1");
-    spec.blocks.push_back({.what = attends, .prefix = prefix + "attn.", .before = before});
-    spec.blocks.push_back({.what = mlp, .prefix = prefix + "mlp.", .before = before, .parallel = true});
+    const auto pre_norm = layer_norm(config, prefix + "ln_1");
+    spec.blocks.push_back({.part = attends, .prefix = prefix + "attn.", .pre_norm = pre_norm});
+    spec.blocks.push_back({.part = mlp, .prefix = prefix + "mlp.", .pre_norm = pre_norm, .parallel = true});
     spec.unread.push_back(prefix + "attn.bias");  // masks, in older files
     spec.unread.push_back(prefix + "attn.masked_bias");
   }

@@ -16,9 +16,9 @@ double multiplier(const load::config_fields& fields, std::string_view key) { ret
 
 /// GGUF files of Bamba are a Granite's without multipliers.
 attention_spec scaled_attention(const load::config_fields& fields, const load::model_config& config) {
-  auto made = attention(config);
-  made.scale = fields.real("attention_multiplier", multipliers, fields.is_gguf() ? made.scale : 1);
-  return made;
+  auto self_attn = attention(config);
+  self_attn.scale = fields.real("attention_multiplier", multipliers, fields.is_gguf() ? self_attn.scale : 1);
+  return self_attn;
 }
 
 /// One tensor holds all of a layer, gate and up in one.

@@ -6,10 +6,10 @@ namespace {
 
 model_spec describe(const load::config_fields&, const load::model_config& config) {
   return like_llama(config, [&](std::int64_t) {
-    auto made = attention(config);
-    made.qk_norm =
+    auto self_attn = attention(config);
+    self_attn.qk_norm =
         qk_norm_spec{.q = "query_layernorm", .k = "key_layernorm", .epsilon = config.rms_norm_eps, .after_rope = true};
-    return made;
+    return self_attn;
   });
 }
 

@@ -12,15 +12,15 @@ namespace cogen::models {
 namespace {
 
 mamba_spec normed_mixer(const load::jamba_fields& own, const load::model_config& config) {
-  auto made = mamba_mixer(own.mamba);
-  made.norm_epsilon = config.rms_norm_eps;
-  return made;
+  auto mixer = mamba_mixer(own.mamba);
+  mixer.norm_epsilon = config.rms_norm_eps;
+  return mixer;
 }
 
 attention_spec without_positions(const load::model_config& config) {
-  auto made = attention(config);
-  made.rope.reset();
-  return made;
+  auto self_attn = attention(config);
+  self_attn.rope.reset();
+  return self_attn;
 }
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {

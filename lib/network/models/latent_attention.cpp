@@ -46,7 +46,7 @@ latent_attention_spec latent_attention(const load::config_fields& fields, const 
   };
   const auto rope_dim = dim("qk_rope_head_dim", missing.rope_dim);
   const auto value_dim = missing.value_dim == 0 ? config.hidden / config.heads : missing.value_dim;
-  latent_attention_spec made{
+  latent_attention_spec spec{
       .heads = static_cast<int>(config.heads),
       .nope_dim = static_cast<int>(plain_dim(fields, missing.nope_dim, rope_dim)),
       .rope_dim = rope_dim,
@@ -56,11 +56,11 @@ latent_attention_spec latent_attention(const load::config_fields& fields, const 
       .down_bias = config.attention_bias,
       .output_bias = config.attention_bias,
       .rope = {.config = rotation(fields, config), .interleaved = fields.boolean("rope_interleave", true)}};
-  if (made.rope.config.rotary_dim != made.rope_dim)
-    fields.refuse("qk_rope_head_dim", fmt::format("{} dimensions are rotated", made.rope.config.rotary_dim));
-  const auto factor = magnitude(made.rope.config);
-  made.scale = factor * factor / std::sqrt(static_cast<double>(made.query_dim()));
-  return made;
+  if (spec.rope.config.rotary_dim != spec.rope_dim)
+    fields.refuse("qk_rope_head_dim", fmt::format("{} dimensions are rotated", spec.rope.config.rotary_dim));
+  const auto factor = magnitude(spec.rope.config);
+  spec.scale = factor * factor / std::sqrt(static_cast<double>(spec.query_dim()));
+  return spec;
 }
 
 model_spec latent_decoder(const load::model_config& config, const latent_attention_spec& attention) {
@@ -68,10 +68,10 @@ model_spec latent_decoder(const load::model_config& config, const latent_attenti
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = layer_prefix(layer);
     spec.blocks.push_back(
-        {.what = attention, .prefix = prefix + "self_attn.", .before = rms_norm(config, prefix + "input_layernorm")});
-    spec.blocks.push_back({.what = gated_mlp(config),
+        {.part = attention, .prefix = prefix + "self_attn.", .pre_norm = rms_norm(config, prefix + "input_layernorm")});
+    spec.blocks.push_back({.part = gated_mlp(config),
                            .prefix = prefix + "mlp.",
-                           .before = rms_norm(config, prefix + "post_attention_layernorm")});
+                           .pre_norm = rms_norm(config, prefix + "post_attention_layernorm")});
   }
   return spec;
 }

@@ -9,7 +9,7 @@ namespace cogen::models {
 
 layer_inputs_spec layer_inputs(const load::config_fields& fields, const load::model_config& config,
                                std::int64_t width) {
-  layer_inputs_spec made{
+  layer_inputs_spec spec{
       .table = "model.embed_tokens_per_layer",
       .vocabulary =
           fields.integer("vocab_size_per_layer_input", {1, 1 << 24}, fields.is_gguf() ? config.vocabulary : 262144),
@@ -19,15 +19,15 @@ layer_inputs_spec layer_inputs(const load::config_fields& fields, const load::mo
       .projection = "model.per_layer_model_projection",
       .norm = rms_norm(config, "model.per_layer_projection_norm"),
   };
-  made.norm.epsilon *= static_cast<double>(config.hidden);  // of a product that is scaled by hidden ^ -0.5
-  made.norm.weight_scale = static_cast<float>(1 / std::numbers::sqrt2);
-  return made;
+  spec.norm.epsilon *= static_cast<double>(config.hidden);  // of a product that is scaled by hidden ^ -0.5
+  spec.norm.weight_scale = static_cast<float>(1 / std::numbers::sqrt2);
+  return spec;
 }
 
 block_spec layer_input(const load::model_config& config, std::int64_t layer, std::int64_t width) {
   const auto prefix = layer_prefix(layer);
   return {
-      .what =
+      .part =
           layer_input_spec{.width = width, .first = layer * width, .activation = activation_named(config.activation)},
       .prefix = prefix,
       .after = rms_norm(config, prefix + "post_per_layer_input_norm")};

@@ -32,11 +32,11 @@ std::vector<bool> attending_layers(const load::config_fields& fields, const load
 }
 
 attention_spec attention_of(const load::model_config& config) {
-  auto made = attention(config);
-  made.qk_norm = qk_norm_spec{.q = "q_layernorm", .k = "k_layernorm", .epsilon = config.rms_norm_eps};
-  made.output = "out_proj";
-  made.qkv_bias = made.output_bias = false;
-  return made;
+  auto self_attn = attention(config);
+  self_attn.qk_norm = qk_norm_spec{.q = "q_layernorm", .k = "k_layernorm", .epsilon = config.rms_norm_eps};
+  self_attn.output = "out_proj";
+  self_attn.qkv_bias = self_attn.output_bias = false;
+  return self_attn;
 }
 
 void name_weights(mlp_spec& mlp) {

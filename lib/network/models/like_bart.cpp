@@ -44,35 +44,35 @@ class half_maker {
       : config_(config), differs_(differs), name_(std::move(name)), scale_(scale) {}
 
   embedding_spec embedding() const {
-    embedding_spec made{.names = {name_ + "embed_tokens", "model.shared"},
-                        .scale = scale_,
-                        .positions = position_table_spec{.name = name_ + "embed_positions",
-                                                         .offset = differs_.first_position,
-                                                         .sinusoid_steps = differs_.sinusoid_steps}};
-    if (differs_.embedding_norm) made.norm = norm(config_, name_ + "layernorm_embedding");
-    return made;
+    embedding_spec embedding{.names = {name_ + "embed_tokens", "model.shared"},
+                             .scale = scale_,
+                             .positions = position_table_spec{.name = name_ + "embed_positions",
+                                                              .offset = differs_.first_position,
+                                                              .sinusoid_steps = differs_.sinusoid_steps}};
+    if (differs_.embedding_norm) embedding.norm = norm(config_, name_ + "layernorm_embedding");
+    return embedding;
   }
 
   std::optional<norm_spec> last_norm() const {
     return differs_.norms_before ? std::optional(norm(config_, name_ + "layer_norm")) : std::nullopt;
   }
 
-  void add_attention(std::vector<block_spec>& to, std::int64_t layer, const std::string& name,
+  void add_attention(std::vector<block_spec>& blocks, std::int64_t layer, const std::string& name,
                      attention_spec attends) const {
     const auto own = prefix(layer) + name;
-    to.push_back(with_norm({.what = std::move(attends), .prefix = own + "."}, own + "_layer_norm"));
+    blocks.push_back(with_norm({.part = std::move(attends), .prefix = own + "."}, own + "_layer_norm"));
   }
 
-  void add_mlp(std::vector<block_spec>& to, std::int64_t layer, std::int64_t intermediate) const {
-    to.push_back(with_norm({.what = mlp_of(config_, intermediate), .prefix = prefix(layer)},
-                           prefix(layer) + "final_layer_norm"));
+  void add_mlp(std::vector<block_spec>& blocks, std::int64_t layer, std::int64_t intermediate) const {
+    blocks.push_back(with_norm({.part = mlp_of(config_, intermediate), .prefix = prefix(layer)},
+                               prefix(layer) + "final_layer_norm"));
   }
 
  private:
   std::string prefix(std::int64_t layer) const { return fmt::format("{}layers.{}.", name_, layer); }
 
   block_spec with_norm(block_spec block, std::string name) const {
-    (differs_.norms_before ? block.before : block.post) = norm(config_, std::move(name));
+    (differs_.norms_before ? block.pre_norm : block.post) = norm(config_, std::move(name));
     return block;
   }
 

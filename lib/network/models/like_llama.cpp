@@ -106,8 +106,8 @@ void add_layer_normed(model_spec& spec, const load::model_config& config, std::i
                       mlp_spec mlp, float weight_offset) {
   add_layer(spec, config, layer, std::move(attention), std::move(mlp));
   for (auto* block : {&*(spec.blocks.end() - 2), &spec.blocks.back()}) {
-    block->before = layer_norm(config, block->before->name);
-    block->before->weight_offset = weight_offset;
+    block->pre_norm = layer_norm(config, block->pre_norm->name);
+    block->pre_norm->weight_offset = weight_offset;
   }
 }
 
@@ -116,17 +116,17 @@ void add_sandwich(model_spec& spec, const load::model_config& config, std::int64
   const auto prefix = layer_prefix(layer);
   const auto norm = [&](std::string_view name) -> std::optional<norm_spec> {
     if (name.empty()) return std::nullopt;
-    auto made = rms_norm(config, prefix + std::string(name));
-    made.weight_offset = weight_offset;
-    return made;
+    auto rms = rms_norm(config, prefix + std::string(name));
+    rms.weight_offset = weight_offset;
+    return rms;
   };
-  spec.blocks.push_back({.what = std::move(attention),
+  spec.blocks.push_back({.part = std::move(attention),
                          .prefix = prefix + "self_attn.",
-                         .before = norm(names.before_attention),
+                         .pre_norm = norm(names.before_attention),
                          .after = norm(names.after_attention)});
-  spec.blocks.push_back({.what = std::move(mlp),
+  spec.blocks.push_back({.part = std::move(mlp),
                          .prefix = prefix + "mlp.",
-                         .before = norm(names.before_mlp),
+                         .pre_norm = norm(names.before_mlp),
                          .after = norm(names.after_mlp)});
 }
 
@@ -134,25 +134,26 @@ void add_layers(model_spec& spec, const load::model_config& config, const hybrid
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto named = [prefix = layer_prefix(layer)](std::string_view name) { return prefix + std::string(name); };
     const auto norm = [&](std::string_view name) {
-      auto made = rms_norm(config, named(name));
-      made.weight_offset = layers.weight_offset;
-      return made;
+      auto rms = rms_norm(config, named(name));
+      rms.weight_offset = layers.weight_offset;
+      return rms;
     };
-    block_spec mixer{.what = layers.other, .prefix = named(layers.other_prefix), .before = norm(layers.before_mixer)};
+    block_spec mixer{.part = layers.other, .prefix = named(layers.other_prefix), .pre_norm = norm(layers.before_mixer)};
     if (layers.attends[static_cast<std::size_t>(layer)]) {
-      mixer.what = layers.attention;
+      mixer.part = layers.attention;
       mixer.prefix = named("self_attn.");
     }
     spec.blocks.push_back(std::move(mixer));
-    spec.blocks.push_back({.what = layers.mlp, .prefix = named(layers.mlp_prefix), .before = norm(layers.before_mlp)});
+    spec.blocks.push_back(
+        {.part = layers.mlp, .prefix = named(layers.mlp_prefix), .pre_norm = norm(layers.before_mlp)});
   }
 }
 
 void add_parallel(model_spec& spec, std::int64_t layer, attention_spec attention, mlp_spec mlp,
-                  const norm_spec& before) {
+                  const norm_spec& pre_norm) {
   const auto prefix = layer_prefix(layer);
-  spec.blocks.push_back({.what = std::move(attention), .prefix = prefix + "self_attn.", .before = before});
-  spec.blocks.push_back({.what = std::move(mlp), .prefix = prefix + "mlp.", .before = before, .parallel = true});
+  spec.blocks.push_back({.part = std::move(attention), .prefix = prefix + "self_attn.", .pre_norm = pre_norm});
+  spec.blocks.push_back({.part = std::move(mlp), .prefix = prefix + "mlp.", .pre_norm = pre_norm, .parallel = true});
 }
 
 std::vector<bool> sliding_layers(const load::config_fields& fields, const load::model_config& config,
@@ -194,10 +195,10 @@ void put_under(const std::string& base, model_spec& spec) {
   for (auto* names : {&spec.embedding.names, &spec.head.names}) std::ranges::for_each(*names, move);
   for (auto& block : spec.blocks) {
     move(block.prefix);
-    for (auto* norm : {&block.before, &block.after, &block.post, &block.joint}) move_norm(*norm);
-    if (auto* moe = std::get_if<moe_spec>(&block.what)) move_norm(moe->router.before);
-    if (auto* low = std::get_if<low_rank_spec>(&block.what)) move(low->norm.name);
-    if (auto* step = std::get_if<stream_step_spec>(&block.what)) move(step->norm.name);
+    for (auto* norm : {&block.pre_norm, &block.after, &block.post, &block.joint}) move_norm(*norm);
+    if (auto* moe = std::get_if<moe_spec>(&block.part)) move_norm(moe->router.pre_norm);
+    if (auto* low = std::get_if<low_rank_spec>(&block.part)) move(low->norm.name);
+    if (auto* step = std::get_if<stream_step_spec>(&block.part)) move(step->norm.name);
     move(block.scalar);
   }
   if (auto& inputs = spec.layer_inputs)
@@ -231,7 +232,7 @@ std::optional<query_growth_spec> query_growth(const load::config_fields& fields,
 alibi_spec alibi(int heads) {
   const auto power = static_cast<int>(std::bit_floor(static_cast<unsigned>(heads)));
   alibi_spec spec;
-  const auto slope = [](double step, int of) { return static_cast<float>(std::exp2(-8.0 * step / of)); };
+  const auto slope = [](double step, int count) { return static_cast<float>(std::exp2(-8.0 * step / count)); };
   for (int head = 0; head < power; ++head) spec.slopes.push_back(slope(head + 1, power));
   for (int head = 0; head < heads - power; ++head) spec.slopes.push_back(slope(2 * head + 1, 2 * power));
   return spec;

@@ -75,7 +75,7 @@ void add_sandwich(model_spec& spec, const load::model_config& config, std::int64
 struct hybrid_layers {
   std::vector<bool> attends;  ///< whether a layer's mixer is the attention
   attention_spec attention;
-  decltype(block_spec::what) other;
+  decltype(block_spec::part) other;
   std::string_view other_prefix;
   mlp_spec mlp;
   std::string_view mlp_prefix = "mlp.";
@@ -87,7 +87,7 @@ void add_layers(model_spec& spec, const load::model_config& config, const hybrid
 
 /// Adds attention and a feed-forward that both read the same norm of x.
 void add_parallel(model_spec& spec, std::int64_t layer, attention_spec attention, mlp_spec mlp,
-                  const norm_spec& before);
+                  const norm_spec& pre_norm);
 
 /// For each layer whether it attends to a window: by "layer_types" or, where the file has none, by `fallback`(LAYER).
 /// Throws load::load_error for a type that is not known, or a window that is missing.

@@ -26,34 +26,34 @@ constexpr load::family_fields fields_of(std::string_view name, std::string_view 
 
 /// Experts are scaled by what they read, one for all rows beside them.
 moe_spec llama4_experts(const load::config_fields& fields, const load::model_config& config) {
-  auto made = mixture(fields, config, {.experts = 16, .top_k = 1});
-  made.shared = {.mlp = gated_mlp(config, made.expert.intermediate, "shared_expert.")};
-  made.router = {.name = "router", .scores = router_spec::scoring::sigmoid, .scales_input = true};
-  made.expert.gate = made.expert.up = "experts.gate_up_proj";
-  made.expert.down = "experts.down_proj";
-  made.expert.transposed = made.stacked = true;
-  return made;
+  auto moe = mixture(fields, config, {.experts = 16, .top_k = 1});
+  moe.shared = {.mlp = gated_mlp(config, moe.expert.intermediate, "shared_expert.")};
+  moe.router = {.name = "router", .scores = router_spec::scoring::sigmoid, .scales_input = true};
+  moe.expert.gate = moe.expert.up = "experts.gate_up_proj";
+  moe.expert.down = "experts.down_proj";
+  moe.expert.transposed = moe.stacked = true;
+  return moe;
 }
 
 /// Rotated queries and keys are normed. llama.cpp knows the model that leaves this out by its 128 experts.
 attention_spec rotated_attention(const load::config_fields& fields, const load::model_config& config,
                                  std::int64_t experts) {
-  auto made = attention(config);
-  made.rope->interleaved = true;
+  auto self_attn = attention(config);
+  self_attn.rope->interleaved = true;
   if (fields.is_gguf() ? experts != 128 : fields.boolean("use_qk_norm", true))
-    made.qk_norm = qk_norm_spec{.q = "", .k = "", .epsilon = config.rms_norm_eps, .after_rope = true};
-  return made;
+    self_attn.qk_norm = qk_norm_spec{.q = "", .k = "", .epsilon = config.rms_norm_eps, .after_rope = true};
+  return self_attn;
 }
 
 /// Queries that are not rotated grow with their position.
 attention_spec plain_attention(const load::config_fields& fields, const load::model_config& config) {
-  auto made = attention(config);
-  made.rope.reset();
+  auto self_attn = attention(config);
+  self_attn.rope.reset();
   if (fields.boolean("attn_temperature_tuning", true))
-    made.query_growth = query_growth_spec{.beta = fields.real("attn_scale", {0, 1e6}, 0.1),
-                                          .length = fields.integer("floor_scale", load::position_counts, 8192),
-                                          .offset = 1};
-  return made;
+    self_attn.query_growth = query_growth_spec{.beta = fields.real("attn_scale", {0, 1e6}, 0.1),
+                                               .length = fields.integer("floor_scale", load::position_counts, 8192),
+                                               .offset = 1};
+  return self_attn;
 }
 
 /// By a list, or every so many.
@@ -85,7 +85,7 @@ model_spec describe_llama4_text(const load::config_fields& fields, const load::m
     add_layer(spec, config, layer, std::move(attends), dense);
     auto& feeds = spec.blocks.back();
     feeds.prefix = layer_prefix(layer) + "feed_forward.";
-    if (has_experts[index]) feeds.what = experts;
+    if (has_experts[index]) feeds.part = experts;
   }
   return spec;
 }

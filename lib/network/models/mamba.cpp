@@ -21,7 +21,7 @@ model_spec only_mixers(const load::model_config& config, const Mixer& mixer) {
   auto spec = decoder(config, rms_norm(config, "backbone.norm_f"), {.base = "backbone.", .embedding = "embeddings"});
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = fmt::format("backbone.layers.{}.", layer);
-    spec.blocks.push_back({.what = mixer, .prefix = prefix + "mixer.", .before = rms_norm(config, prefix + "norm")});
+    spec.blocks.push_back({.part = mixer, .prefix = prefix + "mixer.", .pre_norm = rms_norm(config, prefix + "norm")});
   }
   return spec;
 }

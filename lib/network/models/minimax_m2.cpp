@@ -6,31 +6,31 @@ namespace cogen::models {
 namespace {
 
 moe_spec experts_of(const load::config_fields& fields, const load::model_config& config) {
-  auto made = mixture(fields, config, {.experts = 256, .top_k = 8});
-  made.expert.gate = "w1";
-  made.expert.up = "w3";
-  made.expert.down = "w2";
-  made.router.scores = router_spec::scoring::sigmoid;
-  made.router.choice_bias = "e_score_correction_bias";
-  made.router.renormalized = true;
-  return made;
+  auto moe = mixture(fields, config, {.experts = 256, .top_k = 8});
+  moe.expert.gate = "w1";
+  moe.expert.up = "w3";
+  moe.expert.down = "w2";
+  moe.router.scores = router_spec::scoring::sigmoid;
+  moe.router.choice_bias = "e_score_correction_bias";
+  moe.router.renormalized = true;
+  return moe;
 }
 
 /// Files say how many numbers of a head are rotated, or which share.
 rope_spec rotation(const load::config_fields& fields, const load::model_config& config) {
-  rope_spec made{config.rope};
-  made.config.rotary_dim = fields.integer("rotary_dim", {2, config.head_dim}, config.rope.rotary_dim);
-  if (made.config.rotary_dim % 2 != 0) fields.refuse("rotary_dim", "it must be even");
-  return made;
+  rope_spec rope{config.rope};
+  rope.config.rotary_dim = fields.integer("rotary_dim", {2, config.head_dim}, config.rope.rotary_dim);
+  if (rope.config.rotary_dim % 2 != 0) fields.refuse("rotary_dim", "it must be even");
+  return rope;
 }
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   auto spec = like_llama(config, [&](std::int64_t) {
-    auto made = attention(config);
-    made.qkv_bias = made.output_bias = false;
-    made.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .over = qk_norm_spec::scope::width};
-    made.rope = rotation(fields, config);
-    return made;
+    auto self_attn = attention(config);
+    self_attn.qkv_bias = self_attn.output_bias = false;
+    self_attn.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .over = qk_norm_spec::scope::width};
+    self_attn.rope = rotation(fields, config);
+    return self_attn;
   });
   put_experts(spec, experts_of(fields, config), "block_sparse_moe.");
   return spec;

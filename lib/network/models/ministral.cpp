@@ -10,19 +10,19 @@ namespace {
 model_spec describe_ministral(const load::config_fields& fields, const load::model_config& config) {
   const auto windows = sliding_layers(fields, config, [&](std::int64_t) { return config.sliding_window.has_value(); });
   return like_llama(config, [&](std::int64_t layer) {
-    auto made = attention(config);
-    if (windows[static_cast<std::size_t>(layer)]) made.kv = sliding(config, *config.sliding_window);
-    return made;
+    auto self_attn = attention(config);
+    if (windows[static_cast<std::size_t>(layer)]) self_attn.kv = sliding(config, *config.sliding_window);
+    return self_attn;
   });
 }
 
 model_spec describe_ministral3(const load::config_fields& fields, const load::model_config& config) {
   const auto growth = query_growth(fields, config);
   return like_llama(config, [&](std::int64_t) {
-    auto made = attention(config);
-    made.query_growth = growth;
-    if (config.sliding_window) made.kv = sliding(config, *config.sliding_window);
-    return made;
+    auto self_attn = attention(config);
+    self_attn.query_growth = growth;
+    if (config.sliding_window) self_attn.kv = sliding(config, *config.sliding_window);
+    return self_attn;
   });
 }
 

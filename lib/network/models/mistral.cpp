@@ -8,9 +8,9 @@ namespace {
 
 model_spec describe(const load::config_fields&, const load::model_config& config) {
   return like_llama(config, [&](std::int64_t) {
-    auto made = attention(config);
-    if (config.sliding_window) made.kv = sliding(config, *config.sliding_window);
-    return made;
+    auto self_attn = attention(config);
+    if (config.sliding_window) self_attn.kv = sliding(config, *config.sliding_window);
+    return self_attn;
   });
 }
 

@@ -50,46 +50,46 @@ mlp_spec gated_mlp(const load::model_config& config, std::int64_t width, std::st
 
 moe_spec mixture(const load::config_fields& fields, const load::model_config& config, const mixture_defaults& missing) {
   const auto width = missing.width == 0 ? config.intermediate : missing.width;
-  moe_spec made{.expert = gated_mlp(config, fields.integer("moe_intermediate_size", widths, width), ""),
-                .experts = fields.integer(experts_key(fields), expert_counts, missing.experts)};
-  const load::integer_range chosen{1, made.experts};
-  const auto usual = fields.is_gguf() ? std::min(missing.top_k, made.experts) : missing.top_k;
-  made.top_k = missing.top_k == 0 ? fields.integer("num_experts_per_tok", chosen)
-                                  : fields.integer("num_experts_per_tok", chosen, usual);
-  made.expert.bias = false;
-  made.router.name = "gate";
-  return made;
+  moe_spec moe{.expert = gated_mlp(config, fields.integer("moe_intermediate_size", widths, width), ""),
+               .experts = fields.integer(experts_key(fields), expert_counts, missing.experts)};
+  const load::integer_range chosen{1, moe.experts};
+  const auto usual = fields.is_gguf() ? std::min(missing.top_k, moe.experts) : missing.top_k;
+  moe.top_k = missing.top_k == 0 ? fields.integer("num_experts_per_tok", chosen)
+                                 : fields.integer("num_experts_per_tok", chosen, usual);
+  moe.expert.bias = false;
+  moe.router.name = "gate";
+  return moe;
 }
 
 moe_spec sigmoid_mixture(const load::config_fields& fields, const load::model_config& config,
                          const mixture_defaults& missing) {
-  auto made = mixture(fields, config, missing);
-  made.router.scores = router_spec::scoring::sigmoid;
-  made.router.choice_bias = "gate.e_score_correction_bias";
-  made.router.scale = fields.real("routed_scaling_factor", scales, missing.scale);
-  read_groups(fields, missing, made);
-  made.router.groups_by = router_spec::group_scoring::two_best;
-  share(fields, config, missing.shared, made);
-  return made;
+  auto moe = mixture(fields, config, missing);
+  moe.router.scores = router_spec::scoring::sigmoid;
+  moe.router.choice_bias = "gate.e_score_correction_bias";
+  moe.router.scale = fields.real("routed_scaling_factor", scales, missing.scale);
+  read_groups(fields, missing, moe);
+  moe.router.groups_by = router_spec::group_scoring::two_best;
+  share(fields, config, missing.shared, moe);
+  return moe;
 }
 
 moe_spec softmax_mixture(const load::config_fields& fields, const load::model_config& config,
                          const mixture_defaults& missing, bool grouped) {
-  auto made = mixture(fields, config, missing);
-  made.router.scale = fields.real("routed_scaling_factor", scales, 1);
-  if (grouped) read_groups(fields, missing, made);
-  share(fields, config, missing.shared, made);
-  return made;
+  auto moe = mixture(fields, config, missing);
+  moe.router.scale = fields.real("routed_scaling_factor", scales, 1);
+  if (grouped) read_groups(fields, missing, moe);
+  share(fields, config, missing.shared, moe);
+  return moe;
 }
 
 void put_experts(model_spec& spec, const moe_spec& experts, std::string_view prefix,
                  const std::function<bool(std::int64_t)>& has_experts) {
   std::int64_t layer = -1;
   for (auto& block : spec.blocks) {
-    if (!std::holds_alternative<mlp_spec>(block.what)) {
+    if (!std::holds_alternative<mlp_spec>(block.part)) {
       ++layer;
     } else if (has_experts(layer)) {
-      block.what = experts;
+      block.part = experts;
       block.prefix = layer_prefix(layer).append(prefix);
     }
   }

@@ -5,10 +5,11 @@
 namespace cogen::models {
 
 attention_spec latent_attention_spec::absorbed() const {
-  attention_spec made{.heads = heads, .kv_heads = 1, .head_dim = row_dim(), .scale = scale, .rope = rope, .kv = kv()};
-  made.rope->first_dim = kv_rank;
-  made.query_growth = query_growth;
-  return made;
+  attention_spec attention{
+      .heads = heads, .kv_heads = 1, .head_dim = row_dim(), .scale = scale, .rope = rope, .kv = kv()};
+  attention.rope->first_dim = kv_rank;
+  attention.query_growth = query_growth;
+  return attention;
 }
 
 namespace {
@@ -16,13 +17,13 @@ namespace {
 void add_kv_cache_specs(const std::vector<block_spec>& blocks, std::vector<cache::kv_cache_spec>& specs) {
   for (const auto& block : blocks) {
     std::visit(
-        [&](const auto& what) {
-          if constexpr (requires { what.kv(); })
-            specs.push_back(what.kv());
-          else if constexpr (requires { what.shared_kv; })
-            if (!what.shared_kv) specs.push_back(what.kv);
+        [&](const auto& part) {
+          if constexpr (requires { part.kv(); })
+            specs.push_back(part.kv());
+          else if constexpr (requires { part.shared_kv; })
+            if (!part.shared_kv) specs.push_back(part.kv);
         },
-        block.what);
+        block.part);
   }
 }
 
@@ -43,7 +44,7 @@ void tie_head(model_spec& spec) {
 
 bool is_encoder_only(const model_spec& spec) {
   return std::ranges::any_of(spec.blocks, [](const block_spec& block) {
-    const auto* attention = std::get_if<attention_spec>(&block.what);
+    const auto* attention = std::get_if<attention_spec>(&block.part);
     return attention && !attention->causal;
   });
 }

@@ -21,14 +21,14 @@ namespace cogen::models {
 // or GGUF's after as_gguf(). Those of projections follow their block's prefix, all others are complete. Each gets
 // ".weight" or ".bias".
 
-/// What one rank has of a model whose layers are split over several: `count` from `first` on, of `all`. By default it
+/// What one rank has of a model whose layers are split over several: `count` from `first` on, of `total`. By default it
 /// has everything. tensor_shards.hpp makes them.
 struct shard {
   std::int64_t first = 0;
   std::int64_t count = 0;
-  std::int64_t all = 0;
+  std::int64_t total = 0;
 
-  explicit operator bool() const { return all > 0; }
+  explicit operator bool() const { return total > 0; }
   bool is_first() const { return first == 0; }
 };
 
@@ -118,8 +118,8 @@ struct attention_spec {
   /// Of the model's heads; `heads`, `kv_heads` and all else with a number for each head are those of the shard.
   shard q_shard = {}, kv_shard = {};
 
-  int all_heads() const { return q_shard ? static_cast<int>(q_shard.all) : heads; }
-  int all_kv_heads() const { return kv_shard ? static_cast<int>(kv_shard.all) : kv_heads; }
+  int all_heads() const { return q_shard ? static_cast<int>(q_shard.total) : heads; }
+  int all_kv_heads() const { return kv_shard ? static_cast<int>(kv_shard.total) : kv_heads; }
   std::int64_t inputs(std::int64_t hidden) const { return reads_embeddings ? 2 * hidden : hidden; }
   std::int64_t q_width() const { return std::int64_t{heads} * head_dim; }
   std::int64_t kv_width() const { return std::int64_t{kv_heads} * head_dim; }
@@ -154,7 +154,7 @@ struct latent_attention_spec {
   std::optional<query_growth_spec> query_growth;
   shard q_shard = {};  ///< as in attention_spec
 
-  int all_heads() const { return q_shard ? static_cast<int>(q_shard.all) : heads; }
+  int all_heads() const { return q_shard ? static_cast<int>(q_shard.total) : heads; }
   int query_dim() const { return nope_dim + rope_dim; }
   int row_dim() const { return kv_rank + rope_dim; }
 
@@ -181,7 +181,7 @@ struct mlp_spec {
   std::vector<adapter_spec> adapters = {};  ///< of gate and up, or of the matrix that holds both, or none
   shard columns = {};                       ///< of the model's inner width; `intermediate` is that of the shard
 
-  std::int64_t all_columns() const { return columns ? columns.all : intermediate; }
+  std::int64_t all_columns() const { return columns ? columns.total : intermediate; }
 };
 
 /// A product, and nothing else.
@@ -212,7 +212,7 @@ struct router_spec {
   double jitter = 0;              ///< of sparsemixer: near is within twice that, relative to the larger of two logits
   bool scales_input = false;      ///< shares multiply what experts read, not their results
   std::string share_scales = {};  ///< a vector that shares are multiplied by, after the prefix, or none
-  std::optional<norm_spec> before = {};  ///< of x, for the router alone; without it, it reads what experts read
+  std::optional<norm_spec> pre_norm = {};  ///< of x, for the router alone; without it, it reads what experts read
 };
 
 /// A feed-forward for all rows beside the chosen ones. Names follow the block's prefix.
@@ -304,14 +304,14 @@ struct mamba_spec {
 /// What the next block reads in place of x.
 enum class passed_on : std::uint8_t { nothing, result, sum };
 
-/// x = scalar * post(x + residual_scale * after(what(before(x)))). Blocks may name the same weights.
+/// x = scalar * post(x + residual_scale * after(part(pre_norm(x)))). Blocks may name the same weights.
 struct block_spec {
   std::variant<attention_spec, latent_attention_spec, mamba_spec, short_convolution_spec, delta_net_spec, mamba2_spec,
                time_mix_spec, channel_mix_spec, mlp_spec, moe_spec, linear_spec, layer_input_spec, low_rank_spec,
                stream_step_spec>
-      what;
+      part;
   std::string prefix;
-  std::optional<norm_spec> before = {};
+  std::optional<norm_spec> pre_norm = {};
   std::optional<norm_spec> after = {};
   std::optional<norm_spec> post = {};
   float residual_scale = 1;

@@ -59,10 +59,10 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = layer_prefix(layer);
     const bool slides = own.slides.at(static_cast<std::size_t>(layer));
-    spec.blocks.push_back({.what = attention_of(config, own, slides),
+    spec.blocks.push_back({.part = attention_of(config, own, slides),
                            .prefix = prefix + "attn.",
-                           .before = layer == 0 ? std::nullopt : std::optional(norm(prefix + "attn_norm"))});
-    spec.blocks.push_back({.what = mlp_of(config), .prefix = prefix + "mlp.", .before = norm(prefix + "mlp_norm")});
+                           .pre_norm = layer == 0 ? std::nullopt : std::optional(norm(prefix + "attn_norm"))});
+    spec.blocks.push_back({.part = mlp_of(config), .prefix = prefix + "mlp.", .pre_norm = norm(prefix + "mlp_norm")});
   }
   if (classifies(fields))
     spec.pooling = scoring_head(fields, config, norm("head.norm"));

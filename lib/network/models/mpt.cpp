@@ -41,9 +41,9 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = fmt::format("transformer.blocks.{}.", layer);
     spec.blocks.push_back(
-        {.what = attends, .prefix = prefix + "attn.", .before = layer_norm(config, prefix + "norm_1", false)});
+        {.part = attends, .prefix = prefix + "attn.", .pre_norm = layer_norm(config, prefix + "norm_1", false)});
     spec.blocks.push_back(
-        {.what = mlp, .prefix = prefix + "ffn.", .before = layer_norm(config, prefix + "norm_2", false)});
+        {.part = mlp, .prefix = prefix + "ffn.", .pre_norm = layer_norm(config, prefix + "norm_2", false)});
   }
   return spec;
 }

@@ -22,10 +22,10 @@ void add_mtp_layer(model_spec& spec, const moe_spec& experts, const load::config
   spec.mtp = {.embedding_norm = norm("enorm"),
               .hidden_norm = norm("hnorm"),
               .projection = prefix + "eh_proj",
-              .blocks = {{.what = (spec.blocks.end() - 2)->what,
+              .blocks = {{.part = (spec.blocks.end() - 2)->part,
                           .prefix = prefix + "self_attn.",
-                          .before = norm("input_layernorm")},
-                         {.what = experts, .prefix = prefix + "mlp.", .before = norm("post_attention_layernorm")}},
+                          .pre_norm = norm("input_layernorm")},
+                         {.part = experts, .prefix = prefix + "mlp.", .pre_norm = norm("post_attention_layernorm")}},
               .final_norm = norm("shared_head.norm")};
 }
 

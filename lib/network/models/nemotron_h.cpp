@@ -43,16 +43,16 @@ std::string pattern_of(const load::config_fields& fields, const load::model_conf
 }
 
 attention_spec attention_of(const load::model_config& config) {
-  auto made = attention(config);
-  made.rope.reset();
-  made.qkv_bias = made.output_bias = false;
-  return made;
+  auto self_attn = attention(config);
+  self_attn.rope.reset();
+  self_attn.qkv_bias = self_attn.output_bias = false;
+  return self_attn;
 }
 
 mlp_spec without_gate(const load::model_config& config, std::int64_t width, const std::string& prefix) {
-  auto made = plain_mlp(config, prefix + "up_proj", prefix + "down_proj");
-  made.intermediate = width;
-  return made;
+  auto mlp = plain_mlp(config, prefix + "up_proj", prefix + "down_proj");
+  mlp.intermediate = width;
+  return mlp;
 }
 
 /// GGUF files have a width for each layer.
@@ -62,18 +62,18 @@ mlp_spec feed_forward(const load::config_fields& fields, const load::model_confi
 }
 
 moe_spec experts_of(const load::config_fields& fields, const load::model_config& config) {
-  auto made = sigmoid_mixture(fields, config, {.experts = 8, .top_k = 2, .width = 7688});
-  made.router.renormalized = fields.boolean("norm_topk_prob", true);
-  made.expert = without_gate(config, made.expert.intermediate, "");
-  made.expert.bias = false;
+  auto moe = sigmoid_mixture(fields, config, {.experts = 8, .top_k = 2, .width = 7688});
+  moe.router.renormalized = fields.boolean("norm_topk_prob", true);
+  moe.expert = without_gate(config, moe.expert.intermediate, "");
+  moe.expert.bias = false;
   if (fields.has("moe_latent_size"))
-    made.latent = latent_experts_spec{.width = fields.integer("moe_latent_size", load::inner_widths),
-                                      .down = "fc1_latent_proj",
-                                      .up = "fc2_latent_proj",
-                                      .bias = config.mlp_bias};
+    moe.latent = latent_experts_spec{.width = fields.integer("moe_latent_size", load::inner_widths),
+                                     .down = "fc1_latent_proj",
+                                     .up = "fc2_latent_proj",
+                                     .bias = config.mlp_bias};
   const auto shared = fields.integer("moe_shared_expert_intermediate_size", load::inner_widths, 7688);
-  made.shared = {.mlp = without_gate(config, shared, "shared_experts.")};
-  return made;
+  moe.shared = {.mlp = without_gate(config, shared, "shared_experts.")};
+  return moe;
 }
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
@@ -85,10 +85,10 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   std::int64_t layer = 0;
   for (const char kind : pattern_of(fields, config)) {
     const auto prefix = fmt::format("backbone.layers.{}.", layer++);
-    block_spec block{.what = mixes, .prefix = prefix + "mixer.", .before = rms_norm(config, prefix + "norm")};
-    if (kind == '*') block.what = attention_of(config);
-    if (kind == '-') block.what = feed_forward(fields, config);
-    if (kind == 'E') block.what = experts_of(fields, config);
+    block_spec block{.part = mixes, .prefix = prefix + "mixer.", .pre_norm = rms_norm(config, prefix + "norm")};
+    if (kind == '*') block.part = attention_of(config);
+    if (kind == '-') block.part = feed_forward(fields, config);
+    if (kind == 'E') block.part = experts_of(fields, config);
     spec.blocks.push_back(std::move(block));
   }
   spec.unread = {"mtp.*"};

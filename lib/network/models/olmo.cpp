@@ -23,9 +23,9 @@ load::rope_config rotation_in_windows(const load::config_fields& fields, const l
 }
 
 attention_spec olmo_attention(const load::model_config& config) {
-  auto made = attention(config);
-  made.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .over = qk_norm_spec::scope::width};
-  return made;
+  auto self_attn = attention(config);
+  self_attn.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .over = qk_norm_spec::scope::width};
+  return self_attn;
 }
 
 model_spec describe_olmo2(const load::config_fields& fields, const load::model_config& config) {

@@ -9,7 +9,7 @@ namespace cogen::models {
 namespace {
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
-  const bool before = fields.boolean("do_layer_norm_before", true);
+  const bool pre_norm = fields.boolean("do_layer_norm_before", true);
   const bool bias = fields.boolean("enable_bias", true);
   const bool affine = fields.boolean("layer_norm_elementwise_affine", true);
   const auto norm = [&](std::string name) { return layer_norm(config, affine ? std::move(name) : "", affine); };
@@ -22,7 +22,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
     spec.embedding.projection = "model.decoder.project_in";
     spec.head.projection = "model.decoder.project_out";
   }
-  if (before && !fields.boolean("_remove_final_layer_norm", false))
+  if (pre_norm && !fields.boolean("_remove_final_layer_norm", false))
     spec.final_norm = norm("model.decoder.final_layer_norm");
   auto attends = attention(config);
   attends.output = "out_proj";
@@ -34,9 +34,9 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
     const auto prefix = fmt::format("model.decoder.layers.{}.", layer);
     const auto attention_norm = norm(prefix + "self_attn_layer_norm");
     const auto mlp_norm = norm(prefix + "final_layer_norm");
-    block_spec first{.what = attends, .prefix = prefix + "self_attn."}, second{.what = mlp, .prefix = prefix};
-    (before ? first.before : first.post) = attention_norm;
-    (before ? second.before : second.post) = mlp_norm;
+    block_spec first{.part = attends, .prefix = prefix + "self_attn."}, second{.part = mlp, .prefix = prefix};
+    (pre_norm ? first.pre_norm : first.post) = attention_norm;
+    (pre_norm ? second.pre_norm : second.post) = mlp_norm;
     spec.blocks.push_back(std::move(first));
     spec.blocks.push_back(std::move(second));
   }

@@ -9,23 +9,23 @@ namespace {
 
 /// Two, whatever the file says.
 moe_spec phimoe_experts(const load::config_fields& fields, const load::model_config& config) {
-  auto made = mixture(fields, config, {.experts = 16, .top_k = 2});
-  made.top_k = std::min<std::int64_t>(2, made.experts);
-  made.router.scores = router_spec::scoring::sparsemixer;
-  made.router.jitter = fields.real("router_jitter_noise", {0, 1e6}, 0.01);
-  made.expert.gate = "w1";
-  made.expert.up = "w3";
-  made.expert.down = "w2";
-  return made;
+  auto moe = mixture(fields, config, {.experts = 16, .top_k = 2});
+  moe.top_k = std::min<std::int64_t>(2, moe.experts);
+  moe.router.scores = router_spec::scoring::sparsemixer;
+  moe.router.jitter = fields.real("router_jitter_noise", {0, 1e6}, 0.01);
+  moe.expert.gate = "w1";
+  moe.expert.up = "w3";
+  moe.expert.down = "w2";
+  return moe;
 }
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   auto spec = like_llama(config, [&](std::int64_t) {
-    auto made = attention(config);
-    if (config.sliding_window) made.kv = sliding(config, *config.sliding_window);
-    return made;
+    auto self_attn = attention(config);
+    if (config.sliding_window) self_attn.kv = sliding(config, *config.sliding_window);
+    return self_attn;
   });
-  for (auto& block : spec.blocks) block.before = layer_norm(config, block.before->name);
+  for (auto& block : spec.blocks) block.pre_norm = layer_norm(config, block.pre_norm->name);
   spec.final_norm = layer_norm(config, spec.final_norm->name);
   if (fields.boolean("lm_head_bias", fields.is_gguf())) spec.head.bias = "lm_head.bias";
   put_experts(spec, phimoe_experts(fields, config), "block_sparse_moe.");

@@ -13,16 +13,11 @@ namespace cogen::models {
 namespace {
 
 bool mixes_tokens(const block_spec& block) {
-  return std::visit(
-      [](const auto& what) {
-        return requires { what.kv; }
-        || requires { what.kv(); };
-      },
-      block.what);
+  return std::visit([](const auto& part) { return requires { part.kv; } || requires { part.kv(); }; }, block.part);
 }
 
 bool reads_encoder_input(const block_spec& block) {
-  const auto* attention = std::get_if<attention_spec>(&block.what);
+  const auto* attention = std::get_if<attention_spec>(&block.part);
   return attention != nullptr && attention->kv.kind == cache::layer_kind::cross;
 }
 
@@ -37,7 +32,7 @@ std::vector<std::size_t> cuts(const std::vector<block_spec>& blocks) {
   return found;
 }
 
-const attention_spec* attention_of(const block_spec& block) { return std::get_if<attention_spec>(&block.what); }
+const attention_spec* attention_of(const block_spec& block) { return std::get_if<attention_spec>(&block.part); }
 
 /// Layers of the cache that the blocks before one have.
 int layers_before(const std::vector<block_spec>& blocks, std::size_t index) {
@@ -47,10 +42,10 @@ int layers_before(const std::vector<block_spec>& blocks, std::size_t index) {
 
 /// Whether no block from `index` on reads keys and values of one before.
 bool keeps_shared_kv(const std::vector<block_spec>& blocks, std::size_t index) {
-  const int before = layers_before(blocks, index);
+  const int first_layer = layers_before(blocks, index);
   return std::all_of(blocks.begin() + static_cast<std::ptrdiff_t>(index), blocks.end(), [&](const auto& block) {
     const auto* attention = attention_of(block);
-    return !attention || !attention->shared_kv || *attention->shared_kv >= before;
+    return !attention || !attention->shared_kv || *attention->shared_kv >= first_layer;
   });
 }
 
@@ -90,12 +85,12 @@ model_spec stage_of(model_spec spec, parallel::place stage) {
         "texts");
   const auto begins = beginnings(spec.blocks, static_cast<std::size_t>(stage.count));
   const auto index = static_cast<std::size_t>(stage.index);
-  const int before = layers_before(spec.blocks, begins[index]);
+  const int first_layer = layers_before(spec.blocks, begins[index]);
   spec.blocks = std::vector<block_spec>(spec.blocks.begin() + static_cast<std::ptrdiff_t>(begins[index]),
                                         spec.blocks.begin() + static_cast<std::ptrdiff_t>(begins[index + 1]));
   for (auto& block : spec.blocks)  // layers of the cache are counted from the stage's first one
-    if (auto* const attention = std::get_if<attention_spec>(&block.what); attention && attention->shared_kv)
-      *attention->shared_kv -= before;
+    if (auto* const attention = std::get_if<attention_spec>(&block.part); attention && attention->shared_kv)
+      *attention->shared_kv -= first_layer;
   return spec;
 }
 

@@ -15,14 +15,14 @@ pooling_spec::kind kind_named(const std::string& name) {
 }
 
 pooling_spec pooled_by(const load::sentence_modules& modules) {
-  pooling_spec made{.type = kind_named(modules.pooling), .normalize = modules.normalize};
+  pooling_spec spec{.type = kind_named(modules.pooling), .normalize = modules.normalize};
   for (const auto& dense : modules.dense)
-    made.dense.push_back({.name = dense.path + ".linear",
+    spec.dense.push_back({.name = dense.path + ".linear",
                           .inputs = dense.inputs,
                           .outputs = dense.outputs,
                           .bias = dense.bias,
                           .activation = dense.tanh ? dense_spec::function::tanh : dense_spec::function::none});
-  return made;
+  return spec;
 }
 
 }  // namespace

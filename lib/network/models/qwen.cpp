@@ -5,9 +5,9 @@ namespace cogen::models {
 namespace {
 
 attention_spec qwen_attention(const load::config_fields& fields, const load::model_config& config, bool slides) {
-  auto made = attention(config);
-  if (slides && fields.boolean("use_sliding_window", false)) made.kv = sliding(config, *config.sliding_window);
-  return made;
+  auto self_attn = attention(config);
+  if (slides && fields.boolean("use_sliding_window", false)) self_attn.kv = sliding(config, *config.sliding_window);
+  return self_attn;
 }
 
 /// Without layer_types, layers from max_window_layers on have the window.
@@ -20,10 +20,10 @@ std::vector<bool> qwen_windows(const load::config_fields& fields, const load::mo
 model_spec describe_qwen2(const load::config_fields& fields, const load::model_config& config) {
   const auto windows = qwen_windows(fields, config);
   return like_llama(config, [&](std::int64_t layer) {
-    auto made = qwen_attention(fields, config, windows[static_cast<std::size_t>(layer)]);
-    made.qkv_bias = fields.boolean("qkv_bias", true);
-    made.output_bias = false;
-    return made;
+    auto self_attn = qwen_attention(fields, config, windows[static_cast<std::size_t>(layer)]);
+    self_attn.qkv_bias = fields.boolean("qkv_bias", true);
+    self_attn.output_bias = false;
+    return self_attn;
   });
 }
 
@@ -31,9 +31,9 @@ model_spec describe_qwen2(const load::config_fields& fields, const load::model_c
 model_spec describe_qwen3(const load::config_fields& fields, const load::model_config& config) {
   const auto windows = qwen_windows(fields, config);
   return like_llama(config, [&](std::int64_t layer) {
-    auto made = qwen_attention(fields, config, windows[static_cast<std::size_t>(layer)]);
-    made.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps};
-    return made;
+    auto self_attn = qwen_attention(fields, config, windows[static_cast<std::size_t>(layer)]);
+    self_attn.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps};
+    return self_attn;
   });
 }
 //]

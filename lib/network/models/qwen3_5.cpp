@@ -37,16 +37,16 @@ delta_net_spec delta_net(const load::config_fields& fields, const load::model_co
 }
 
 attention_spec gated_attention(const load::model_config& config) {
-  auto made = attention(config);
-  made.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .weight_offset = norm_offset};
-  made.output_gate = true;
-  return made;
+  auto self_attn = attention(config);
+  self_attn.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .weight_offset = norm_offset};
+  self_attn.output_gate = true;
+  return self_attn;
 }
 
 norm_spec zero_centered(const load::model_config& config, std::string name) {
-  auto made = rms_norm(config, std::move(name));
-  made.weight_offset = norm_offset;
-  return made;
+  auto norm = rms_norm(config, std::move(name));
+  norm.weight_offset = norm_offset;
+  return norm;
 }
 
 /// A layer that attends, for multi-token prediction. Qwen 3-Next's configurations do not say that it is there.
@@ -58,12 +58,12 @@ std::optional<mtp_spec> mtp_layer(const load::config_fields& fields, const load:
   return mtp_spec{.embedding_norm = norm("pre_fc_norm_embedding"),
                   .hidden_norm = norm("pre_fc_norm_hidden"),
                   .projection = "mtp.fc",
-                  .blocks = {{.what = gated_attention(config),
+                  .blocks = {{.part = gated_attention(config),
                               .prefix = "mtp.layers.0.self_attn.",
-                              .before = norm("layers.0.input_layernorm")},
-                             {.what = gated_mlp(config),
+                              .pre_norm = norm("layers.0.input_layernorm")},
+                             {.part = gated_mlp(config),
                               .prefix = "mtp.layers.0.mlp.",
-                              .before = norm("layers.0.post_attention_layernorm")}},
+                              .pre_norm = norm("layers.0.post_attention_layernorm")}},
                   .final_norm = norm("norm")};
 }
 

@@ -22,7 +22,7 @@ void put_experts(const load::config_fields& fields, const load::model_config& co
 
 /// The layer for multi-token prediction has experts, too.
 void put_experts_in_mtp_layer(const moe_spec& experts, model_spec& spec) {
-  if (spec.mtp) spec.mtp->blocks.back().what = experts;
+  if (spec.mtp) spec.mtp->blocks.back().part = experts;
 }
 
 /// Experts of which one is for all rows, times a sigmoid.
@@ -76,7 +76,7 @@ model_spec describe_qwen3_next(const load::config_fields& fields, const load::mo
   experts.router.renormalized = fields.boolean("norm_topk_prob", true);
   auto spec = qwen3_5_text.describe(fields, config);
   for (auto& block : spec.blocks)
-    if (auto* net = std::get_if<delta_net_spec>(&block.what)) net->grouped_qkvz = net->grouped_ba = true;
+    if (auto* net = std::get_if<delta_net_spec>(&block.part)) net->grouped_qkvz = net->grouped_ba = true;
   put_experts(fields, config, experts, spec);
   put_experts_in_mtp_layer(experts, spec);
   return spec;

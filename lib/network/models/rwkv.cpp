@@ -22,10 +22,10 @@ constexpr load::key_names keys{.heads = "",
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   const auto every = fields.integer("rescale_every", {-(1 << 20), 1 << 20}, 6);
   const auto norm = [&](std::int64_t layer, std::string name) {
-    auto made = layer_norm(config, std::move(name));
-    if (layer == config.layers) made.epsilon = 1e-5;
-    if (every > 0) made.epsilon *= std::exp2(2 * (layer / every));
-    return made;
+    auto result = layer_norm(config, std::move(name));
+    if (layer == config.layers) result.epsilon = 1e-5;
+    if (every > 0) result.epsilon *= std::exp2(2 * (layer / every));
+    return result;
   };
   auto spec =
       decoder(config, norm(config.layers, "rwkv.ln_out"), {.base = "rwkv.", .embedding = "embeddings", .head = "head"});
@@ -33,12 +33,12 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   const auto channels = fields.integer("attention_hidden_size", load::inner_widths, config.hidden);
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     const auto prefix = fmt::format("rwkv.blocks.{}.", layer);
-    spec.blocks.push_back({.what = time_mix_spec{.inputs = config.hidden, .channels = channels},
+    spec.blocks.push_back({.part = time_mix_spec{.inputs = config.hidden, .channels = channels},
                            .prefix = prefix + "attention.",
-                           .before = norm(layer, prefix + "ln1")});
-    spec.blocks.push_back({.what = channel_mix_spec{.inputs = config.hidden, .intermediate = config.intermediate},
+                           .pre_norm = norm(layer, prefix + "ln1")});
+    spec.blocks.push_back({.part = channel_mix_spec{.inputs = config.hidden, .intermediate = config.intermediate},
                            .prefix = prefix + "feed_forward.",
-                           .before = norm(layer, prefix + "ln2")});
+                           .pre_norm = norm(layer, prefix + "ln2")});
   }
   return spec;
 }

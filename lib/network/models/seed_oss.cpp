@@ -6,10 +6,10 @@ namespace {
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   return like_llama(config, [&](std::int64_t) {
-    auto made = attention(config);
-    made.qkv_bias = fields.boolean("attention_bias", true);
-    made.output_bias = fields.boolean("attention_out_bias", false);
-    return made;
+    auto self_attn = attention(config);
+    self_attn.qkv_bias = fields.boolean("attention_bias", true);
+    self_attn.output_bias = fields.boolean("attention_out_bias", false);
+    return self_attn;
   });
 }
 

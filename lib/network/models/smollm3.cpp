@@ -11,10 +11,10 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
       fields, config, [&](std::int64_t layer) { return any_window && !rotates[static_cast<std::size_t>(layer)]; });
   return like_llama(config, [&](std::int64_t layer) {
     const auto index = static_cast<std::size_t>(layer);
-    auto made = attention(config);
-    if (!rotates[index]) made.rope.reset();
-    if (windows[index]) made.kv = sliding(config, *config.sliding_window);
-    return made;
+    auto self_attn = attention(config);
+    if (!rotates[index]) self_attn.rope.reset();
+    if (windows[index]) self_attn.kv = sliding(config, *config.sliding_window);
+    return self_attn;
   });
 }
 

@@ -15,17 +15,17 @@ class half_maker {
   half_maker(const load::model_config& config, const load::t5_fields& own, std::string name)
       : config_(config), own_(own), name_(std::move(name)) {}
 
-  void add_attention(std::vector<block_spec>& to, std::int64_t layer, int part, attention_spec attends) const {
+  void add_attention(std::vector<block_spec>& blocks, std::int64_t layer, int part, attention_spec attends) const {
     const auto* name = attends.relative_bias ? "SelfAttention" : "EncDecAttention";
-    to.push_back({.what = std::move(attends),
-                  .prefix = fmt::format("{}{}.", prefix(layer, part), name),
-                  .before = rms_norm(config_, prefix(layer, part) + "layer_norm")});
+    blocks.push_back({.part = std::move(attends),
+                      .prefix = fmt::format("{}{}.", prefix(layer, part), name),
+                      .pre_norm = rms_norm(config_, prefix(layer, part) + "layer_norm")});
   }
 
-  void add_mlp(std::vector<block_spec>& to, std::int64_t layer, int part) const {
-    to.push_back({.what = mlp(),
-                  .prefix = prefix(layer, part) + "DenseReluDense.",
-                  .before = rms_norm(config_, prefix(layer, part) + "layer_norm")});
+  void add_mlp(std::vector<block_spec>& blocks, std::int64_t layer, int part) const {
+    blocks.push_back({.part = mlp(),
+                      .prefix = prefix(layer, part) + "DenseReluDense.",
+                      .pre_norm = rms_norm(config_, prefix(layer, part) + "layer_norm")});
   }
 
   /// Scores are not scaled.
@@ -43,12 +43,12 @@ class half_maker {
 
   /// With the biases of the first layer, which all layers of a half share.
   attention_spec self_attention(cache::layer_kind kind) const {
-    auto made = attention(kind);
-    made.relative_bias = relative_bias_spec{.name = prefix(0, 0) + "SelfAttention.relative_attention_bias",
-                                            .buckets = own_.buckets,
-                                            .max_distance = own_.max_distance,
-                                            .both_ways = kind == cache::layer_kind::cross};
-    return made;
+    auto self_attn = attention(kind);
+    self_attn.relative_bias = relative_bias_spec{.name = prefix(0, 0) + "SelfAttention.relative_attention_bias",
+                                                 .buckets = own_.buckets,
+                                                 .max_distance = own_.max_distance,
+                                                 .both_ways = kind == cache::layer_kind::cross};
+    return self_attn;
   }
 
  private:

@@ -8,16 +8,16 @@ namespace cogen::models {
 
 namespace {
 
-/// As many of `all` for each rank as for any other, to within one `unit`. All of it are units where they do not
+/// As many of `total` for each rank as for any other, to within one `unit`. All of it are units where they do not
 /// suffice.
-shard evenly(std::int64_t all, parallel::place rank, std::int64_t unit = 1) {
-  if (all / unit < rank.count) unit = 1;
-  const auto units = all / unit;
+shard evenly(std::int64_t total, parallel::place rank, std::int64_t unit = 1) {
+  if (total / unit < rank.count) unit = 1;
+  const auto units = total / unit;
   const auto begin_of = [&](std::int64_t index) {
-    return index == rank.count ? all : units * index / rank.count * unit;
+    return index == rank.count ? total : units * index / rank.count * unit;
   };
   const auto first = begin_of(rank.index);
-  return {.first = first, .count = begin_of(rank.index + 1) - first, .all = all};
+  return {.first = first, .count = begin_of(rank.index + 1) - first, .total = total};
 }
 
 /// The key head of a rank, where there are more ranks than key heads, and its place among the ranks that have the same.
@@ -81,7 +81,7 @@ template <class Mixer>
 void split(Mixer&, parallel::place, std::int64_t) {}
 
 void split(std::vector<block_spec>& blocks, parallel::place rank, std::int64_t unit) {
-  for (auto& block : blocks) std::visit([&](auto& what) { split(what, rank, unit); }, block.what);
+  for (auto& block : blocks) std::visit([&](auto& part) { split(part, rank, unit); }, block.part);
 }
 
 }  // namespace

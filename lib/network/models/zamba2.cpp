@@ -65,40 +65,40 @@ class shared_blocks {
   void add_to(model_spec& spec, std::int64_t layer) {
     if (prefixes_.size() < count_) prefixes_.push_back(layer_prefix(layer) + "shared_transformer.");
     const auto& shared = prefixes_[use_ % count_];
-    spec.blocks.push_back({.what = attends(),
+    spec.blocks.push_back({.part = attends(),
                            .prefix = shared + "self_attn.",
-                           .before = rms_norm(config_, shared + "input_layernorm"),
+                           .pre_norm = rms_norm(config_, shared + "input_layernorm"),
                            .passes = passed_on::result});
-    spec.blocks.push_back({.what = feeds(),
+    spec.blocks.push_back({.part = feeds(),
                            .prefix = shared + "feed_forward.",
-                           .before = rms_norm(config_, shared + "pre_ff_layernorm"),
+                           .pre_norm = rms_norm(config_, shared + "pre_ff_layernorm"),
                            .passes = passed_on::result});
-    spec.blocks.push_back({.what = linear_spec{}, .prefix = layer_prefix(layer), .passes = passed_on::sum});
+    spec.blocks.push_back({.part = linear_spec{}, .prefix = layer_prefix(layer), .passes = passed_on::sum});
     ++use_;
   }
 
  private:
-  adapter_spec adapter(std::string_view of) const {
+  adapter_spec adapter(std::string_view name) const {
     return {.rank = rank_,
-            .down = fmt::format("{}_adapter_list.{}.0", of, use_),
-            .up = fmt::format("{}_adapter_list.{}.1", of, use_)};
+            .down = fmt::format("{}_adapter_list.{}.0", name, use_),
+            .up = fmt::format("{}_adapter_list.{}.1", name, use_)};
   }
 
   attention_spec attends() const {
-    auto made = attention(config_);
-    made.scale = 1 / std::sqrt(static_cast<double>(config_.head_dim) / 2);
-    made.reads_embeddings = true;
-    if (!rotates_) made.rope.reset();
-    if (adapts_attention_) made.adapters = {adapter("linear_q"), adapter("linear_k"), adapter("linear_v")};
-    return made;
+    auto self_attn = attention(config_);
+    self_attn.scale = 1 / std::sqrt(static_cast<double>(config_.head_dim) / 2);
+    self_attn.reads_embeddings = true;
+    if (!rotates_) self_attn.rope.reset();
+    if (adapts_attention_) self_attn.adapters = {adapter("linear_q"), adapter("linear_k"), adapter("linear_v")};
+    return self_attn;
   }
 
   mlp_spec feeds() const {
-    auto made = gated_mlp(config_);
-    made.gate = made.up = "gate_up_proj";
-    made.bias = biased_;
-    made.adapters = {adapter("gate_up_proj")};
-    return made;
+    auto mlp = gated_mlp(config_);
+    mlp.gate = mlp.up = "gate_up_proj";
+    mlp.bias = biased_;
+    mlp.adapters = {adapter("gate_up_proj")};
+    return mlp;
   }
 
   const load::model_config& config_;
@@ -119,7 +119,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
     if (is_hybrid) shared.add_to(spec, layer);
     const auto prefix = layer_prefix(layer++) + (is_hybrid ? "mamba_decoder." : "");
     spec.blocks.push_back(
-        {.what = mixes, .prefix = prefix + "mamba.", .before = rms_norm(config, prefix + "input_layernorm")});
+        {.part = mixes, .prefix = prefix + "mamba.", .pre_norm = rms_norm(config, prefix + "input_layernorm")});
   }
   return spec;
 }

@@ -46,14 +46,14 @@ void place_rows(const cache::step& step, const cache::cache& cache, std::vector<
 
 struct cpu_encoder {
   parts::embedding<forms> embedding;
-  blocks<forms> all;
+  blocks<forms> stack;
   forms::norm norm;
   cache::kv_cache_spec memory;
 };
 
 struct cpu_mtp {
   parts::mtp<forms> part;
-  blocks<forms> all;
+  blocks<forms> stack;
 };
 
 class cpu_network final : public network {
@@ -89,14 +89,14 @@ class cpu_network final : public network {
     scratch.space.reset();
     const auto context = context_for(batch.step, cache, scratch);
     if (ranks_ && ranks_->stage().count > 1) return run_stage(context, batch, logits);
-    cpu::operators on(context, mtp_ ? std::nullopt : std::optional(batch.outputs));
-    const auto embedded = on.embed(*embedding_, batch.tokens, hidden_);
-    if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, batch.tokens, embedded);
-    if (streams_) on.start_streams(*streams_, embedded);
-    const auto x = blocks_.run(on, embedded);
-    if (streams_ && !on.is_empty(x)) on.join_streams(*streams_, x);
-    if (mtp_) return score_some(context, batch.outputs, scratch.hidden = on.normed(x, norm_), logits);
-    if (!on.is_empty(x)) on.score(x, norm_, *head_, as_activations(logits));
+    cpu::operators ops(context, mtp_ ? std::nullopt : std::optional(batch.outputs));
+    const auto embedded = ops.embed(*embedding_, batch.tokens, hidden_);
+    if (layer_inputs_) ops.read_layer_inputs(*layer_inputs_, batch.tokens, embedded);
+    if (streams_) ops.start_streams(*streams_, embedded);
+    const auto x = blocks_.run(ops, embedded);
+    if (streams_ && !ops.is_empty(x)) ops.join_streams(*streams_, x);
+    if (mtp_) return score_some(context, batch.outputs, scratch.hidden = ops.normed(x, norm_), logits);
+    if (!ops.is_empty(x)) ops.score(x, norm_, *head_, as_activations(logits));
   }
 
   parallel::rank_group* ranks() const noexcept override { return ranks_.get(); }
@@ -106,10 +106,10 @@ class cpu_network final : public network {
   void predict(const batch& next, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
     if (!mtp_) return network::predict(next, cache, scratch, logits);
     const auto context = context_for(next.step, cache, scratch);
-    cpu::operators on(context, next.outputs);
-    const auto embedded = on.embed(*embedding_, next.tokens, hidden_);
-    const auto x = mtp_->all.run(on, on.join(embedded, scratch.hidden, mtp_->part));
-    if (!on.is_empty(x)) on.score(x, mtp_->part.final_norm, *head_, as_activations(logits));
+    cpu::operators ops(context, next.outputs);
+    const auto embedded = ops.embed(*embedding_, next.tokens, hidden_);
+    const auto x = mtp_->stack.run(ops, ops.join(embedded, scratch.hidden, mtp_->part));
+    if (!ops.is_empty(x)) ops.score(x, mtp_->part.final_norm, *head_, as_activations(logits));
   }
 
   /// Encoder inputs come before the slot's tokens, so they begin at position 0.
@@ -119,12 +119,12 @@ class cpu_network final : public network {
     const auto context = context_for(batch.step, cache, scratch);
     encoder_memory own(batch.step, encoder_->memory);
     const auto inner = context_for(own, scratch);
-    cpu::operators on_input(inner);
-    const auto x = encoder_->all.run(on_input, on_input.embed(encoder_->embedding, batch.tokens, hidden_));
-    const cpu::operators on(context);
-    for (const auto& block : blocks_.all())
-      if (const auto* cross = std::get_if<parts::cross_attention<forms>>(&block.what))
-        on.cache_encoder_input(*cross, encoder_->norm, x);
+    cpu::operators input_ops(inner);
+    const auto x = encoder_->stack.run(input_ops, input_ops.embed(encoder_->embedding, batch.tokens, hidden_));
+    const cpu::operators ops(context);
+    for (const auto& block : blocks_.items())
+      if (const auto* cross = std::get_if<parts::cross_attention<forms>>(&block.part))
+        ops.cache_encoder_input(*cross, encoder_->norm, x);
   }
 
   bool generates() const noexcept override { return generates_; }
@@ -137,8 +137,8 @@ class cpu_network final : public network {
     scratch.space.reset();
     auto context = context_for(own, scratch);
     context.seconds = packed.seconds;
-    cpu::operators on(context, packed.outputs);
-    const auto x = blocks_.run(on, on.embed(*embedding_, packed.tokens, hidden_));
+    cpu::operators ops(context, packed.outputs);
+    const auto x = blocks_.run(ops, ops.embed(*embedding_, packed.tokens, hidden_));
     packed.pool(*pooler_, x.data, hidden_, x.stride, vectors);
   }
 
@@ -146,7 +146,7 @@ class cpu_network final : public network {
   bool has_position_table() const noexcept override { return has_position_table_; }
   const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override { return specs_; }
   std::int64_t weight_bytes() const noexcept override {
-    const auto predicting = mtp_ ? bytes_of(mtp_->all) + forms::bytes(mtp_->part.projection) : 0;
+    const auto predicting = mtp_ ? bytes_of(mtp_->stack) + forms::bytes(mtp_->part.projection) : 0;
     return bytes_of(blocks_) + forms::bytes(norm_) + (head_ ? forms::bytes(head_->product) : 0) + predicting;
   }
   std::string_view weight_type() const noexcept override { return load::to_string(weight_type_); }
@@ -184,19 +184,19 @@ class cpu_network final : public network {
   /// The blocks of one stage, from the rows of the stage before it to those of the next.
   void run_stage(const forward_context& context, const batch& batch, const at::Tensor& logits) const {
     const auto stage = ranks_->stage();
-    cpu::operators on(context, stage.is_last() ? std::optional(batch.outputs) : std::nullopt);
-    const auto embedded = embedding_ ? on.embed(*embedding_, batch.tokens, hidden_) : activations();
-    if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, batch.tokens, embedded);
+    cpu::operators ops(context, stage.is_last() ? std::optional(batch.outputs) : std::nullopt);
+    const auto embedded = embedding_ ? ops.embed(*embedding_, batch.tokens, hidden_) : activations();
+    if (layer_inputs_) ops.read_layer_inputs(*layer_inputs_, batch.tokens, embedded);
     const auto begun = stage.is_first() ? embedded : received(context, hidden_);
-    if (streams_ && stage.is_first()) on.start_streams(*streams_, embedded);
-    if (streams_ && !stage.is_first()) on.set_streams(received(context, streams_->count() * hidden_));
-    const auto x = blocks_.run(on, begun, embedded);
+    if (streams_ && stage.is_first()) ops.start_streams(*streams_, embedded);
+    if (streams_ && !stage.is_first()) ops.set_streams(received(context, streams_->count() * hidden_));
+    const auto x = blocks_.run(ops, begun, embedded);
     if (!stage.is_last()) {
       ranks_->send_to_next_stage(x.numbers());
-      if (streams_) ranks_->send_to_next_stage(on.streams().numbers());
-    } else if (!on.is_empty(x)) {
-      if (streams_) on.join_streams(*streams_, x);
-      on.score(x, norm_, *head_, as_activations(logits));
+      if (streams_) ranks_->send_to_next_stage(ops.streams().numbers());
+    } else if (!ops.is_empty(x)) {
+      if (streams_) ops.join_streams(*streams_, x);
+      ops.score(x, norm_, *head_, as_activations(logits));
     }
   }
 
@@ -209,21 +209,21 @@ class cpu_network final : public network {
   /// Logits of the outputs, whose hidden states the last norm has made.
   void score_some(const forward_context& context, std::span<const int> outputs, const activations& normed,
                   const at::Tensor& logits) const {
-    const cpu::operators on(context, outputs);
-    const auto x = on.copy_kept(normed);
-    if (!on.is_empty(x)) on.score(x, {}, *head_, as_activations(logits));
+    const cpu::operators ops(context, outputs);
+    const auto x = ops.copy_kept(normed);
+    if (!ops.is_empty(x)) ops.score(x, {}, *head_, as_activations(logits));
   }
 
   static cpu_mtp read_mtp(const models::model_spec& spec, cpu_reader& read) {
     const auto layers = models::kv_cache_specs({.blocks = spec.blocks}).size();
     auto part = read.read(*spec.mtp, static_cast<int>(layers));
-    blocks<forms> all(std::move(part.blocks));
-    return {.part = std::move(part), .all = std::move(all)};
+    blocks<forms> stack(std::move(part.blocks));
+    return {.part = std::move(part), .stack = std::move(stack)};
   }
 
   static cpu_encoder read_encoder(const models::encoder_spec& spec, cpu_reader& read) {
     return {.embedding = read.read(spec.embedding),
-            .all = blocks<forms>(read.read(spec.blocks, true)),
+            .stack = blocks<forms>(read.read(spec.blocks, true)),
             .norm = read.read(spec.final_norm),
             .memory = models::kv_cache_specs({.blocks = spec.blocks}).front()};
   }

@@ -26,6 +26,8 @@ at::Tensor host_floats(std::int64_t rows, std::int64_t columns) {
                    columns);
 }
 
-at::Tensor first_rows(const at::Tensor& of, std::int64_t count) { return floats_in(of.storage(), count, of.size(1)); }
+at::Tensor first_rows(const at::Tensor& tensor, std::int64_t count) {
+  return floats_in(tensor.storage(), count, tensor.size(1));
+}
 
 }  // namespace cogen::nn

@@ -13,9 +13,9 @@ namespace cogen::nn {
 at::Tensor host_floats(std::int64_t rows, std::int64_t columns);
 
 /// The first `count` rows of such a tensor, in the same memory.
-at::Tensor first_rows(const at::Tensor& of, std::int64_t count);
+at::Tensor first_rows(const at::Tensor& tensor, std::int64_t count);
 
 /// The numbers of a contiguous float32 tensor.
-inline float* floats_of(const at::Tensor& of) { return static_cast<float*>(of.mutable_data_ptr()); }
+inline float* floats_of(const at::Tensor& tensor) { return static_cast<float*>(tensor.mutable_data_ptr()); }
 
 }  // namespace cogen::nn

@@ -8,7 +8,7 @@ namespace cogen::nn {
 
 bool keeps_sinks(const models::model_spec& spec) {
   return std::ranges::none_of(spec.blocks, [](const models::block_spec& block) {
-    const auto* const attends = std::get_if<models::attention_spec>(&block.what);
+    const auto* const attends = std::get_if<models::attention_spec>(&block.part);
     const bool has_sinks = attends && attends->kv.kind == cache::layer_kind::full;
     return has_sinks && attends->rope && attends->qk_norm && attends->qk_norm->after_rope;
   });

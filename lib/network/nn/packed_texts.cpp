@@ -17,19 +17,19 @@ cache::step step_of(std::span<const encoder_text> texts) {
 
 }  // namespace
 
-packed_texts::packed_texts(std::span<const encoder_text> texts, const pooler& by) : step(step_of(texts)) {
+packed_texts::packed_texts(std::span<const encoder_text> texts, const pooler& pooling) : step(step_of(texts)) {
   const bool has_pairs = std::ranges::any_of(texts, [](const auto& text) { return text.second.has_value(); });
   for (const auto& text : texts) {
     const auto count = static_cast<int>(text.tokens.size());
-    by.add_read_tokens(static_cast<int>(tokens.size()), count, outputs);
+    pooling.add_read_tokens(static_cast<int>(tokens.size()), count, outputs);
     tokens.insert(tokens.end(), text.tokens.begin(), text.tokens.end());
     if (has_pairs) seconds.push_back(text.second.value_or(count));
   }
 }
 
-void packed_texts::pool(const pooler& by, float* states, std::int64_t hidden, std::int64_t stride,
+void packed_texts::pool(const pooler& pooling, float* states, std::int64_t hidden, std::int64_t stride,
                         const at::Tensor& vectors) const {
-  auto* to = floats_of(vectors);
+  auto* out = floats_of(vectors);
   std::vector<float> own;
   std::size_t next = 0;
   for (int row = 0; row < static_cast<int>(step.rows().size()); ++row) {
@@ -38,7 +38,7 @@ void packed_texts::pool(const pooler& by, float* states, std::int64_t hidden, st
     for (; next < outputs.size() && outputs[next] < end; ++next)
       own.insert(own.end(), states + static_cast<std::int64_t>(next) * stride,
                  states + static_cast<std::int64_t>(next) * stride + hidden);
-    by(own, {to + row * by.width(), static_cast<std::size_t>(by.width())});
+    pooling(own, {out + row * pooling.width(), static_cast<std::size_t>(pooling.width())});
   }
 }
 

@@ -19,10 +19,12 @@ struct packed_texts {
   std::vector<int> seconds;  // tokens before the second text of each pair; empty if no text is a pair
   std::vector<int> outputs;  // tokens that the pooler reads, ascending
 
-  packed_texts(std::span<const encoder_text> texts, const pooler& by);
+  packed_texts(std::span<const encoder_text> texts, const pooler& pooling);
 
-  /// Pools the hidden states of `outputs`, rows of `stride` floats, which are modified. vectors [texts, by.width()]
-  void pool(const pooler& by, float* states, std::int64_t hidden, std::int64_t stride, const at::Tensor& vectors) const;
+  /// Pools the hidden states of `outputs`, rows of `stride` floats, which are modified. vectors [texts,
+  /// pooling.width()]
+  void pool(const pooler& pooling, float* states, std::int64_t hidden, std::int64_t stride,
+            const at::Tensor& vectors) const;
 };
 
 }  // namespace cogen::nn

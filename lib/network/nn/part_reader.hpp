@@ -32,34 +32,34 @@ template <class B, class Weights>
 class part_reader {
  public:
   /// `vocabulary` is the spec's.
-  part_reader(const load::model_config& config, const models::shard& vocabulary, Weights& from)
-      : config_(config), vocabulary_(vocabulary), weights_(from) {}
+  part_reader(const load::model_config& config, const models::shard& vocabulary, Weights& weights)
+      : config_(config), vocabulary_(vocabulary), weights_(weights) {}
 
   parts::embedding<B> read(const models::embedding_spec& spec) {
     const auto width = spec.width == 0 ? config_.hidden : spec.width;
-    parts::embedding<B> made{.table = table(spec.names, width),
-                             .vocabulary = vocabulary_,
-                             .scale = static_cast<float>(spec.scale),
-                             .width = width};
+    parts::embedding<B> result{.table = table(spec.names, width),
+                               .vocabulary = vocabulary_,
+                               .scale = static_cast<float>(spec.scale),
+                               .width = width};
     if (!spec.projection.empty())
-      made.to_hidden = project({{.name = spec.projection, .rows = config_.hidden}}, width, false);
-    if (spec.positions) made.positions = positions(*spec.positions);
-    if (spec.positions && spec.positions->type_count > 1) made.second_text = config_.max_positions;
-    made.after = read(spec.norm);
-    return made;
+      result.to_hidden = project({{.name = spec.projection, .rows = config_.hidden}}, width, false);
+    if (spec.positions) result.positions = positions(*spec.positions);
+    if (spec.positions && spec.positions->type_count > 1) result.second_text = config_.max_positions;
+    result.after = read(spec.norm);
+    return result;
   }
 
   parts::head<B> read(const models::head_spec& spec, const models::embedding_spec& embedding) {
     const auto width = spec.width == 0 ? config_.hidden : spec.width;
-    parts::head<B> made{.width = width,
-                        .product = {table(spec.names.empty() ? embedding.names : spec.names, width)},
-                        .vocabulary = vocabulary_,
-                        .scale = static_cast<float>(spec.scale),
-                        .softcap = spec.softcap};
+    parts::head<B> result{.width = width,
+                          .product = {table(spec.names.empty() ? embedding.names : spec.names, width)},
+                          .vocabulary = vocabulary_,
+                          .scale = static_cast<float>(spec.scale),
+                          .softcap = spec.softcap};
     if (!spec.projection.empty())
-      made.to_width = project({{.name = spec.projection, .rows = width}}, config_.hidden, false);
-    read_bias(spec, made.product);
-    return made;
+      result.to_width = project({{.name = spec.projection, .rows = width}}, config_.hidden, false);
+    read_bias(spec, result.product);
+    return result;
   }
 
   std::optional<parts::layer_inputs<B>> read(const std::optional<models::layer_inputs_spec>& spec) {
@@ -76,12 +76,12 @@ class part_reader {
 
   std::optional<parts::streams<B>> read(const std::optional<models::streams_spec>& spec) {
     if (!spec) return std::nullopt;
-    parts::streams<B> made;
+    parts::streams<B> result;
     for (std::int64_t index = 0; index + 1 < spec->count; ++index) {
-      made.in.push_back(stream(*spec, spec->in, index));
-      made.out.push_back(stream(*spec, spec->out, index));
+      result.in.push_back(stream(*spec, spec->in, index));
+      result.out.push_back(stream(*spec, spec->out, index));
     }
-    return made;
+    return result;
   }
 
   typename B::norm read(const models::norm_spec& spec) { return weights_.norm(spec, config_.hidden); }
@@ -107,8 +107,8 @@ class part_reader {
     std::vector<parts::block<B>> blocks;
     int layer = first_layer;
     for (const auto& spec : specs) {
-      blocks.push_back({.what = read_part(spec, layer, encoder),
-                        .before = read(spec.before, inputs_of(spec)),
+      blocks.push_back({.part = read_part(spec, layer, encoder),
+                        .pre_norm = read(spec.pre_norm, inputs_of(spec)),
                         .after = {read(spec.after), spec.residual_scale, read(spec.post)},
                         .parallel = spec.parallel,
                         .passes = spec.passes});
@@ -131,35 +131,35 @@ class part_reader {
   }
 
   std::int64_t inputs_of(const models::block_spec& spec) const {
-    const auto* attention = std::get_if<models::attention_spec>(&spec.what);
+    const auto* attention = std::get_if<models::attention_spec>(&spec.part);
     return attention == nullptr ? config_.hidden : attention->inputs(config_.hidden);
   }
 
   static bool shares_kv(const models::block_spec& spec) {
-    const auto* attention = std::get_if<models::attention_spec>(&spec.what);
+    const auto* attention = std::get_if<models::attention_spec>(&spec.part);
     return attention != nullptr && attention->shared_kv;
   }
 
   part read_part(const models::block_spec& spec, int layer, bool encoder) {
-    if (const auto* attention = std::get_if<models::attention_spec>(&spec.what)) {
+    if (const auto* attention = std::get_if<models::attention_spec>(&spec.part)) {
       if (attention->kv.kind == cache::layer_kind::cross && !encoder) return cross(*attention, spec.prefix, layer);
       return self_attention(*attention, spec.prefix, layer);
     }
-    if (const auto* latent = std::get_if<models::latent_attention_spec>(&spec.what))
+    if (const auto* latent = std::get_if<models::latent_attention_spec>(&spec.part))
       return latent_attention(*latent, spec.prefix, layer);
-    if (const auto* mamba = std::get_if<models::mamba_spec>(&spec.what)) return mixer(*mamba, spec.prefix, layer);
-    if (const auto* mlp = std::get_if<models::mlp_spec>(&spec.what)) return feed_forward(*mlp, spec.prefix);
-    if (const auto* moe = std::get_if<models::moe_spec>(&spec.what)) return experts(*moe, spec.prefix);
-    if (const auto* linear = std::get_if<models::linear_spec>(&spec.what)) return product(*linear, spec.prefix);
-    if (const auto* input = std::get_if<models::layer_input_spec>(&spec.what)) return layer_input(*input, spec.prefix);
-    if (const auto* low = std::get_if<models::low_rank_spec>(&spec.what)) return low_rank(*low, spec.prefix);
-    if (const auto* step = std::get_if<models::stream_step_spec>(&spec.what)) return stream_step(*step, spec.prefix);
-    if (const auto* net = std::get_if<models::delta_net_spec>(&spec.what)) return recurrent(*net, spec.prefix, layer);
-    if (const auto* mamba = std::get_if<models::mamba2_spec>(&spec.what)) return recurrent(*mamba, spec.prefix, layer);
-    if (const auto* times = std::get_if<models::time_mix_spec>(&spec.what)) return time_mix(*times, spec.prefix, layer);
-    if (const auto* channels = std::get_if<models::channel_mix_spec>(&spec.what))
+    if (const auto* mamba = std::get_if<models::mamba_spec>(&spec.part)) return mixer(*mamba, spec.prefix, layer);
+    if (const auto* mlp = std::get_if<models::mlp_spec>(&spec.part)) return feed_forward(*mlp, spec.prefix);
+    if (const auto* moe = std::get_if<models::moe_spec>(&spec.part)) return experts(*moe, spec.prefix);
+    if (const auto* linear = std::get_if<models::linear_spec>(&spec.part)) return product(*linear, spec.prefix);
+    if (const auto* input = std::get_if<models::layer_input_spec>(&spec.part)) return layer_input(*input, spec.prefix);
+    if (const auto* low = std::get_if<models::low_rank_spec>(&spec.part)) return low_rank(*low, spec.prefix);
+    if (const auto* step = std::get_if<models::stream_step_spec>(&spec.part)) return stream_step(*step, spec.prefix);
+    if (const auto* net = std::get_if<models::delta_net_spec>(&spec.part)) return recurrent(*net, spec.prefix, layer);
+    if (const auto* mamba = std::get_if<models::mamba2_spec>(&spec.part)) return recurrent(*mamba, spec.prefix, layer);
+    if (const auto* times = std::get_if<models::time_mix_spec>(&spec.part)) return time_mix(*times, spec.prefix, layer);
+    if (const auto* channels = std::get_if<models::channel_mix_spec>(&spec.part))
       return channel_mix(*channels, spec.prefix, layer);
-    return recurrent(std::get<models::short_convolution_spec>(spec.what), spec.prefix, layer);
+    return recurrent(std::get<models::short_convolution_spec>(spec.part), spec.prefix, layer);
   }
 
   part self_attention(const models::attention_spec& spec, const std::string& prefix, int layer) {
@@ -177,8 +177,8 @@ class part_reader {
 
   part latent_attention(const models::latent_attention_spec& spec, const std::string& prefix, int layer) {
     if constexpr (can_run<parts::latent_attention<B>>) {
-      parts::latent_attention<B> made{
-          .how = spec,
+      parts::latent_attention<B> result{
+          .spec = spec,
           .in = project(weights::latent_in_rows(spec, prefix), config_.hidden, false),
           .q_norm = {},
           .q = {},
@@ -190,18 +190,18 @@ class part_reader {
                                   std::int64_t{spec.heads} * spec.value_dim, spec.output_bias, spec.q_shard),
           .layer = layer};
       if (spec.down_bias)
-        made.in.bias = weights_.as_vector(weights::latent_in_bias(spec, prefix, weights_.number_reader()));
+        result.in.bias = weights_.as_vector(weights::latent_in_bias(spec, prefix, weights_.number_reader()));
       if (spec.q_rank > 0) {
-        made.q_norm = latent_norm(spec, prefix + spec.q_norm, spec.q_rank);
-        made.q = project({weights::query_rows(spec, prefix + spec.q_up)}, spec.q_rank, false);
+        result.q_norm = latent_norm(spec, prefix + spec.q_norm, spec.q_rank);
+        result.q = project({weights::query_rows(spec, prefix + spec.q_up)}, spec.q_rank, false);
       }
       for (int head = 0; head < spec.heads; ++head) {
-        made.absorb.push_back(project_as_stored({weights::absorbing_rows(spec, prefix, head)}, spec.nope_dim, false));
-        made.expand.push_back(project_as_stored({weights::expanding_rows(spec, prefix, head)}, spec.kv_rank, false));
+        result.absorb.push_back(project_as_stored({weights::absorbing_rows(spec, prefix, head)}, spec.nope_dim, false));
+        result.expand.push_back(project_as_stored({weights::expanding_rows(spec, prefix, head)}, spec.kv_rank, false));
       }
-      made.into_latents = stack(made.absorb);
-      made.out_of_latents = stack(made.expand);
-      return made;
+      result.into_latents = stack(result.absorb);
+      result.out_of_latents = stack(result.expand);
+      return result;
     } else {
       refuse("latent attention");
     }
@@ -249,7 +249,7 @@ class part_reader {
       return project({{.name = prefix + name, .rows = spec.channels}}, spec.inputs, false);
     };
     return parts::time_mix<B>{
-        .how = spec,
+        .spec = spec,
         .mixes = mixes({"key", "value", "receptance"}, prefix),
         .in = {in("key"), in("value"), in("receptance")},
         .decay = weights_.in_float32(weights::decays_of(weights_.numbers(prefix + "time_decay", {spec.channels}))),
@@ -260,7 +260,7 @@ class part_reader {
 
   part channel_mix(const models::channel_mix_spec& spec, const std::string& prefix, int layer) {
     return parts::channel_mix<B>{
-        .how = spec,
+        .spec = spec,
         .mixes = mixes({"key", "receptance"}, prefix),
         .in = {project({{.name = prefix + "key", .rows = spec.intermediate}}, spec.inputs, false),
                project({{.name = prefix + "receptance", .rows = spec.inputs}}, spec.inputs, false)},
@@ -270,11 +270,11 @@ class part_reader {
 
   /// PREFIX + "time_mix_" + NAME of each.
   auto mixes(const std::vector<std::string>& names, const std::string& prefix) {
-    std::vector<float> made;
+    std::vector<float> factors;
     for (const auto& name : names)
       std::ranges::copy(weights_.numbers(prefix + "time_mix_" + name, {1, 1, config_.hidden}),
-                        std::back_inserter(made));
-    return weights_.in_float32(made);
+                        std::back_inserter(factors));
+    return weights_.in_float32(factors);
   }
 
   parts::mlp<B> feed_forward(const models::mlp_spec& spec, const std::string& prefix) {
@@ -323,16 +323,16 @@ class part_reader {
   /// Its products decide, and are never rounded.
   part stream_step(const models::stream_step_spec& spec, const std::string& prefix) {
     const auto count = spec.corrects ? spec.streams : spec.streams * spec.streams;
-    parts::stream_step<B> made{
-        .how = spec,
+    parts::stream_step<B> result{
+        .spec = spec,
         .norm = read(spec.norm),
         .router = project_as_stored({{.name = prefix + spec.router, .rows = spec.streams}}, config_.hidden, false),
         .coefficients = project_as_stored({{.name = prefix + spec.coefficients, .rows = count}}, spec.streams, false),
         .scale = {}};
     if (!spec.scale.empty())
-      made.scale =
+      result.scale =
           weights_.vector(std::vector{named_rows{.name = prefix + spec.scale + ".weight", .rows = config_.hidden}});
-    return made;
+    return result;
   }
 
   parts::activation activation(const models::mlp_spec& spec, const std::string& prefix) {
@@ -346,25 +346,25 @@ class part_reader {
   part experts(const models::moe_spec& described, const std::string& prefix) {
     const auto spec =
         weights::as_stored(described, prefix, [this](const std::string& name) { return weights_.has(name); });
-    parts::mixture_of_experts<B> made{.how = spec, .router = router(spec, prefix), .choice_bias = {}, .experts = {}};
+    parts::mixture_of_experts<B> result{.spec = spec, .router = router(spec, prefix), .choice_bias = {}, .experts = {}};
     const auto vector_of_experts = [&](const std::string& name) {
       return weights_.vector(std::vector{named_rows{.name = prefix + name, .rows = spec.experts}});
     };
-    made.router_norm = read(spec.router.before);
-    if (!spec.router.choice_bias.empty()) made.choice_bias = vector_of_experts(spec.router.choice_bias);
-    if (!spec.router.share_scales.empty()) made.share_scales = vector_of_experts(spec.router.share_scales);
+    result.router_norm = read(spec.router.pre_norm);
+    if (!spec.router.choice_bias.empty()) result.choice_bias = vector_of_experts(spec.router.choice_bias);
+    if (!spec.router.share_scales.empty()) result.share_scales = vector_of_experts(spec.router.share_scales);
     if (const auto& latent = spec.latent) {
-      made.into_latent =
+      result.into_latent =
           project({{.name = prefix + latent->down, .rows = latent->width}}, config_.hidden, latent->bias);
-      made.out_of_latent = project({{.name = prefix + latent->up, .rows = config_.hidden}}, latent->width,
-                                   latent->bias && spec.owned.is_first());
+      result.out_of_latent = project({{.name = prefix + latent->up, .rows = config_.hidden}}, latent->width,
+                                     latent->bias && spec.owned.is_first());
     }
     for (std::int64_t index = 0; index < spec.own_experts(); ++index)
-      made.experts.push_back(expert(spec, prefix, spec.first_expert() + index));
-    made.up = stack(made.experts, &parts::mlp<B>::up);
-    made.down = stack(made.experts, &parts::mlp<B>::down);
-    if (spec.shared) made.experts.push_back(feed_forward(spec.shared->mlp, prefix));
-    return made;
+      result.experts.push_back(expert(spec, prefix, spec.first_expert() + index));
+    result.up = stack(result.experts, &parts::mlp<B>::up);
+    result.down = stack(result.experts, &parts::mlp<B>::down);
+    if (spec.shared) result.experts.push_back(feed_forward(spec.shared->mlp, prefix));
+    return result;
   }
 
   /// In the stored numbers: products that decide are never rounded.
@@ -372,12 +372,12 @@ class part_reader {
     std::vector<named_rows> rows{{.name = prefix + spec.router.name + ".weight", .rows = spec.experts}};
     if (spec.shared && !spec.shared->gate.empty())
       rows.push_back({.name = prefix + spec.shared->gate + ".weight", .rows = 1, .may_be_vector = true});
-    projection made{weights_.matrix(rows, config_.hidden)};
-    if (!spec.router.bias) return made;
+    projection result{weights_.matrix(rows, config_.hidden)};
+    if (!spec.router.bias) return result;
     if (rows.size() > 1) throw std::invalid_argument("a router with a bias also has the gate of a shared expert");
     rows.front().name = prefix + spec.router.name + ".bias";
-    made.bias = weights_.vector(rows);
-    return made;
+    result.bias = weights_.vector(rows);
+    return result;
   }
 
   parts::mlp<B> expert(const models::moe_spec& spec, const std::string& prefix, std::int64_t index) {
@@ -391,16 +391,16 @@ class part_reader {
             .down = read({weights::down_rows(spec, prefix, index, outer)}, inner)};
   }
 
-  static auto stack(std::vector<projection>& all) {
-    std::vector<projection*> each;
-    for (auto& one : all) each.push_back(&one);
-    return B::stack(each);
+  static auto stack(std::vector<projection>& products) {
+    std::vector<projection*> pointers;
+    for (auto& product : products) pointers.push_back(&product);
+    return B::stack(pointers);
   }
 
-  static auto stack(std::vector<parts::mlp<B>>& all, projection parts::mlp<B>::*of) {
-    std::vector<projection*> each;
-    for (auto& one : all) each.push_back(&(one.*of));
-    return B::stack(each);
+  static auto stack(std::vector<parts::mlp<B>>& experts, projection parts::mlp<B>::*member) {
+    std::vector<projection*> pointers;
+    for (auto& expert : experts) pointers.push_back(&(expert.*member));
+    return B::stack(pointers);
   }
 
   projection read_output(const models::attention_spec& spec, const std::string& prefix) {
@@ -409,10 +409,10 @@ class part_reader {
   }
 
   /// The product that ends a block. Its results are added to those of other shards, and the first has the bias.
-  projection shard_product(const named_rows& rows, std::int64_t inputs, bool bias, const models::shard& of) {
-    auto made = project({rows}, inputs, bias && of.is_first());
-    made.is_shard = static_cast<bool>(of);
-    return made;
+  projection shard_product(const named_rows& rows, std::int64_t inputs, bool bias, const models::shard& part) {
+    auto result = project({rows}, inputs, bias && part.is_first());
+    result.is_shard = static_cast<bool>(part);
+    return result;
   }
 
   /// NAME + ".weight" of each part and, where `bias` says so, NAME + ".bias".
@@ -429,20 +429,20 @@ class part_reader {
   }
 
   /// With adapters of its matrices, which have these rows.
-  projection adapted(projection made, const std::vector<models::adapter_spec>& adapters, const std::string& prefix,
+  projection adapted(projection product, const std::vector<models::adapter_spec>& adapters, const std::string& prefix,
                      std::vector<named_rows> rows, std::int64_t inputs) {
     std::int64_t first = 0;
     for (std::size_t index = 0; index < adapters.size(); ++index) {
       const auto& [rank, down, up] = adapters[index];
       auto& raised = rows.at(index);
       raised.name = prefix + up + ".weight";
-      made.adapters.push_back(
+      product.adapters.push_back(
           {.down = weights_.matrix(std::vector{named_rows{.name = prefix + down + ".weight", .rows = rank}}, inputs),
            .up = weights_.matrix(std::vector{raised}, rank),
            .first = first});
       first += raised.rows;
     }
-    return made;
+    return product;
   }
 
   /// The same in the stored numbers.
@@ -450,9 +450,9 @@ class part_reader {
     return with_bias({weights_.matrix(named(parts, ".weight"), inputs)}, parts, bias, ".bias");
   }
 
-  projection with_bias(projection made, const std::vector<named_rows>& parts, bool bias, const std::string& end) {
-    if (bias) made.bias = weights_.vector(named(parts, end));
-    return made;
+  projection with_bias(projection product, const std::vector<named_rows>& parts, bool bias, const std::string& end) {
+    if (bias) product.bias = weights_.vector(named(parts, end));
+    return product;
   }
 
   static std::vector<named_rows> named(std::vector<named_rows> parts, const std::string& end) {
@@ -478,13 +478,13 @@ class part_reader {
     if (!vocabulary_) return {.name = name, .rows = config_.vocabulary};
     return {.name = name,
             .rows = vocabulary_.count,
-            .stored = vocabulary_.all,
+            .stored = vocabulary_.total,
             .runs = {{vocabulary_.first, vocabulary_.count}}};
   }
 
-  std::vector<float> own_rows(std::vector<float> all) const {
-    if (!vocabulary_) return all;
-    const auto first = all.begin() + vocabulary_.first;
+  std::vector<float> own_rows(std::vector<float> rows) const {
+    if (!vocabulary_) return rows;
+    const auto first = rows.begin() + vocabulary_.first;
     return {first, first + vocabulary_.count};
   }
 
@@ -501,16 +501,16 @@ class part_reader {
   std::vector<float> with_types(const models::position_table_spec& spec, const std::vector<float>& positions) {
     const auto types = weights_.numbers(spec.types + ".weight", {spec.type_count, config_.hidden});
     const auto width = static_cast<std::size_t>(config_.hidden);
-    std::vector<float> all;
+    std::vector<float> sums;
     for (std::size_t type = 0; type < 2 && type < static_cast<std::size_t>(spec.type_count); ++type)
-      for (std::size_t i = 0; i < positions.size(); ++i) all.push_back(positions[i] + types[type * width + i % width]);
-    return all;
+      for (std::size_t i = 0; i < positions.size(); ++i) sums.push_back(positions[i] + types[type * width + i % width]);
+    return sums;
   }
 
   typename B::rotation rotation(const std::optional<models::rope_spec>& spec) {
     if (!spec) return {};
-    for (const auto& [config, made] : rotations_)
-      if (config == spec->config) return made;
+    for (const auto& [config, cached] : rotations_)
+      if (config == spec->config) return cached;
     return rotations_.emplace_back(spec->config, weights_.rotation(spec->config, config_.max_positions)).second;
   }
 
@@ -521,8 +521,8 @@ class part_reader {
   template <class Part>
   static constexpr bool can_run = is_among<Part>(static_cast<const part*>(nullptr));
 
-  [[noreturn]] static void refuse(const char* what) {
-    throw std::invalid_argument(fmt::format("the model's device does not run {} yet", what));
+  [[noreturn]] static void refuse(const char* feature) {
+    throw std::invalid_argument(fmt::format("the model's device does not run {} yet", feature));
   }
 
   const load::model_config& config_;

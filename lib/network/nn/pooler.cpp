@@ -99,20 +99,20 @@ pooler::pooler(const models::model_spec& spec, std::int64_t hidden, const weight
   }
 }
 
-void pooler::add_read_tokens(int first, int count, std::vector<int>& to) const {
+void pooler::add_read_tokens(int first, int count, std::vector<int>& outputs) const {
   switch (spec_.type) {
     case pooling_spec::kind::cls:
-      return to.push_back(first);
+      return outputs.push_back(first);
     case pooling_spec::kind::last:
-      return to.push_back(first + count - 1);
+      return outputs.push_back(first + count - 1);
     case pooling_spec::kind::mean:
-      for (int token = first; token < first + count; ++token) to.push_back(token);
+      for (int token = first; token < first + count; ++token) outputs.push_back(token);
   }
 }
 
 void pooler::operator()(std::span<float> states, std::span<float> out) const {
   if (norm_)
-    for (std::size_t at = 0; at < states.size(); at += hidden_) (*norm_)(states.subspan(at, hidden_));
+    for (std::size_t offset = 0; offset < states.size(); offset += hidden_) (*norm_)(states.subspan(offset, hidden_));
   auto vector = mean_row(states, hidden_);
   for (const auto& dense : dense_) vector = dense(vector);
   if (spec_.normalize) divide_by_length(vector);

@@ -46,7 +46,7 @@ class pooler {
   bool scores() const noexcept { return spec_.scores; }
 
   /// Which of a text's `count` tokens, the first of which is number `first`, are read: appends their numbers.
-  void add_read_tokens(int first, int count, std::vector<int>& to) const;
+  void add_read_tokens(int first, int count, std::vector<int>& outputs) const;
 
   /// `states` are the hidden states of the tokens that are read, before the last norm, [tokens, hidden]; they are
   /// modified. out [width]

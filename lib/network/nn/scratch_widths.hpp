@@ -20,9 +20,9 @@ struct scratch_widths {
   bool joins = false;
   bool reads_embeddings = false;
 
-  void add(const blocks<device::tensors>& all) {
-    for (const auto& block : all.all()) {
-      std::visit([this](const auto& part) { add(part); }, block.what);
+  void add(const blocks<device::tensors>& stack) {
+    for (const auto& block : stack.items()) {
+      std::visit([this](const auto& part) { add(part); }, block.part);
       joins |= block.joint.has_value() || block.passes != models::passed_on::nothing;
     }
   }
@@ -49,7 +49,7 @@ struct scratch_widths {
         },
         part.mixer);
   }
-  void add(const parts::time_mix<tensors>& part) { mixed = std::max(mixed, part.how.channels); }
+  void add(const parts::time_mix<tensors>& part) { mixed = std::max(mixed, part.spec.channels); }
   void add(const parts::channel_mix<tensors>&) { joins = true; }
   void add(const parts::mlp<tensors>& part) { inner = std::max(inner, part.intermediate); }
   void add(const parts::linear<tensors>& part) { qkv = std::max(qkv, part.outputs); }
@@ -58,9 +58,9 @@ struct scratch_widths {
   void add(const parts::layer_input<tensors>& part) { inner = std::max(inner, part.width); }
   void add(const parts::mixture_of_experts<tensors>& part) { experts = std::max(experts, part.shares()); }
 
-  void mix(std::int64_t read, std::int64_t made) {
+  void mix(std::int64_t read, std::int64_t written) {
     qkv = std::max(qkv, read);
-    mixed = std::max(mixed, made);
+    mixed = std::max(mixed, written);
   }
 
   void widen(std::int64_t read, std::int64_t found) {

@@ -10,8 +10,8 @@ namespace {
 
 /// Blocks that treat each token by itself need no memory.
 bool reads_texts(const models::block_spec& block) {
-  return std::holds_alternative<models::attention_spec>(block.what) ||
-         std::holds_alternative<models::mlp_spec>(block.what) || std::holds_alternative<models::moe_spec>(block.what);
+  return std::holds_alternative<models::attention_spec>(block.part) ||
+         std::holds_alternative<models::mlp_spec>(block.part) || std::holds_alternative<models::moe_spec>(block.part);
 }
 
 }  // namespace

@@ -86,11 +86,11 @@ std::int64_t bytes_of(const parts::mixture_of_experts<B>& part) {
 }
 
 template <class B>
-std::int64_t bytes_of(const blocks<B>& all) {
+std::int64_t bytes_of(const blocks<B>& stack) {
   std::int64_t bytes = 0;
-  for (const auto& block : all.all()) {
-    bytes += std::visit([](const auto& part) { return bytes_of(part); }, block.what);
-    for (const auto* norm : {&block.before, &block.after.after, &block.after.post}) bytes += B::bytes(*norm);
+  for (const auto& block : stack.items()) {
+    bytes += std::visit([](const auto& part) { return bytes_of(part); }, block.part);
+    for (const auto* norm : {&block.pre_norm, &block.after.after, &block.after.post}) bytes += B::bytes(*norm);
   }
   return bytes;
 }

@@ -12,13 +12,13 @@ namespace cogen {
 
 namespace nn {
 
-const at::Tensor& logits_memory::of(std::int64_t count, std::int64_t vocabulary) {
-  const auto held = all.defined() ? all.size(0) : 0;
-  if (!all.defined() || held < count || all.size(1) != vocabulary) {
-    last = all = at::Tensor();  // freed before its replacement is allocated
-    last = all = host_floats(std::max(count, 2 * held), vocabulary);
+const at::Tensor& logits_memory::reserve(std::int64_t count, std::int64_t vocabulary) {
+  const auto held = buffer.defined() ? buffer.size(0) : 0;
+  if (!buffer.defined() || held < count || buffer.size(1) != vocabulary) {
+    last = buffer = at::Tensor();  // freed before its replacement is allocated
+    last = buffer = host_floats(std::max(count, 2 * held), vocabulary);
   }
-  if (last.size(0) != count) last = first_rows(all, count);
+  if (last.size(0) != count) last = first_rows(buffer, count);
   return last;
 }
 
@@ -46,7 +46,7 @@ compute_type workspace::compute_type() const noexcept { return scratch_->mode; }
 
 std::int64_t workspace::bytes() const noexcept {
   const auto bytes_of = [](const nn::logits_memory& logits) {
-    return logits.all.defined() ? static_cast<std::int64_t>(logits.all.nbytes()) : 0;
+    return logits.buffer.defined() ? static_cast<std::int64_t>(logits.buffer.nbytes()) : 0;
   };
   const auto on_device = scratch_->on_device ? scratch_->on_device->bytes() : 0;
   return scratch_->space.bytes() + bytes_of(scratch_->logits) + bytes_of(scratch_->predictions) + on_device;

@@ -16,11 +16,11 @@ namespace cogen::nn {
 
 /// Memory of logits, the same each time unless there are more.
 struct logits_memory {
-  at::Tensor all;   // [capacity, vocabulary]
-  at::Tensor last;  // the rows of it that were asked for last
+  at::Tensor buffer;  // [capacity, vocabulary]
+  at::Tensor last;    // the rows of it that were asked for last
 
   /// [count, vocabulary] float32
-  const at::Tensor& of(std::int64_t count, std::int64_t vocabulary);
+  const at::Tensor& reserve(std::int64_t count, std::int64_t vocabulary);
 };
 
 /// What a workspace keeps between forwards.

@@ -38,17 +38,17 @@ constexpr auto polling = 200us;
 constexpr auto nap = 20us;
 constexpr auto long_nap = 500us;  ///< where nothing has come for many naps
 
-constexpr std::size_t longest_message = std::size_t{1} << 30;  ///< MPI counts bytes in an int
+constexpr std::size_t max_message = std::size_t{1} << 30;  ///< MPI counts bytes in an int
 
 enum tag : int { data, failure };
 
-void require(int result, const char* what) {
+void require(int result, const char* action) {
   if (result == MPI_SUCCESS) return;
   std::array<char, MPI_MAX_ERROR_STRING> text{};
   int length = 0;
   MPI_Error_string(result, text.data(), &length);
   throw rank_error(
-      fmt::format("MPI cannot {}: {}", what, std::string_view(text.data(), static_cast<std::size_t>(length))));
+      fmt::format("MPI cannot {}: {}", action, std::string_view(text.data(), static_cast<std::size_t>(length))));
 }
 
 /// Requests that have been started. The last of their bytes are used until it is destroyed.
@@ -60,10 +60,10 @@ class started {
 
   /// What has not ended is cancelled.
   ~started() {
-    for (auto& each : requests_) {
-      if (each == MPI_REQUEST_NULL) continue;
-      MPI_Cancel(&each);
-      MPI_Request_free(&each);
+    for (auto& request : requests_) {
+      if (request == MPI_REQUEST_NULL) continue;
+      MPI_Cancel(&request);
+      MPI_Request_free(&request);
     }
   }
 
@@ -168,12 +168,12 @@ class heartbeats {
   }
 
   void note_those_of_others() {
-    MPI_Status from;
+    MPI_Status status;
     for (int found = 1; found != 0;) {
-      MPI_Iprobe(MPI_ANY_SOURCE, 0, between_, &found, &from);
+      MPI_Iprobe(MPI_ANY_SOURCE, 0, between_, &found, &status);
       if (found == 0) return;
-      MPI_Recv(nullptr, 0, MPI_BYTE, from.MPI_SOURCE, 0, between_, MPI_STATUS_IGNORE);
-      heard_[static_cast<std::size_t>(from.MPI_SOURCE)].store(clock::now());
+      MPI_Recv(nullptr, 0, MPI_BYTE, status.MPI_SOURCE, 0, between_, MPI_STATUS_IGNORE);
+      heard_[static_cast<std::size_t>(status.MPI_SOURCE)].store(clock::now());
     }
   }
 
@@ -195,7 +195,7 @@ class mpi_transport final : public transport {
     MPI_Comm_rank(world_, &rank_);
     MPI_Comm_size(world_, &size_);
     local_rank_ = rank_on_this_machine();
-    if (size_ > 1) beats_.emplace(world_, [this](const heartbeats& of) { look_for_failures(of); });
+    if (size_ > 1) beats_.emplace(world_, [this](const heartbeats& beats) { look_for_failures(beats); });
   }
   mpi_transport(const mpi_transport&) = delete;
   mpi_transport& operator=(const mpi_transport&) = delete;
@@ -241,12 +241,12 @@ class mpi_transport final : public transport {
   }
 
  private:
-  static constexpr std::size_t longest_text = 500;  ///< short enough that sending it never waits for the receiver
+  static constexpr std::size_t max_text = 500;  ///< short enough that sending it never waits for the receiver
 
   void tell_others(const std::string& why) const {
-    const auto text = why.substr(0, longest_text);
-    for (int to = 0; to < size_; ++to)
-      if (to != rank_) MPI_Send(text.data(), static_cast<int>(text.size()), MPI_BYTE, to, failure, world_);
+    const auto text = why.substr(0, max_text);
+    for (int receiver = 0; receiver < size_; ++receiver)
+      if (receiver != rank_) MPI_Send(text.data(), static_cast<int>(text.size()), MPI_BYTE, receiver, failure, world_);
   }
 
   int rank_on_this_machine() const {
@@ -259,38 +259,40 @@ class mpi_transport final : public transport {
   }
 
   void begin_and_wait(std::span<const outgoing> out, std::span<const incoming> in) {
-    started all;
+    started requests;
     const auto in_pieces = [](auto bytes, const auto& begin) {
-      for (std::size_t at = 0; at < bytes.size(); at += longest_message)
-        begin(bytes.subspan(at, std::min(longest_message, bytes.size() - at)));
+      for (std::size_t offset = 0; offset < bytes.size(); offset += max_message)
+        begin(bytes.subspan(offset, std::min(max_message, bytes.size() - offset)));
     };
     std::vector<incoming> pieces;
     for (const auto& each : in)
       in_pieces(each.bytes, [&](std::span<std::byte> piece) {
-        require(MPI_Irecv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, each.from, data, world_, &all.add()),
+        require(MPI_Irecv(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, each.sender, data, world_,
+                          &requests.add()),
                 "receive");
-        pieces.push_back({each.from, piece});
+        pieces.push_back({each.sender, piece});
       });
     std::vector<int> ranks;
-    std::ranges::transform(pieces, std::back_inserter(ranks), &incoming::from);
+    std::ranges::transform(pieces, std::back_inserter(ranks), &incoming::sender);
     for (const auto& each : out)
       in_pieces(each.bytes, [&](std::span<const std::byte> piece) {
-        require(MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, each.to, data, world_, &all.add()),
+        require(MPI_Isend(piece.data(), static_cast<int>(piece.size()), MPI_BYTE, each.receiver, data, world_,
+                          &requests.add()),
                 "send");
-        ranks.push_back(each.to);
+        ranks.push_back(each.receiver);
       });
-    wait(all, ranks);
+    wait(requests, ranks);
     for (std::size_t index = 0; index < pieces.size(); ++index)
-      if (all.length(index) != static_cast<std::int64_t>(pieces[index].bytes.size()))
-        throw rank_error(fmt::format("rank {} sent {} bytes where {} were expected", pieces[index].from,
-                                     all.length(index), pieces[index].bytes.size()));
+      if (requests.length(index) != static_cast<std::int64_t>(pieces[index].bytes.size()))
+        throw rank_error(fmt::format("rank {} sent {} bytes where {} were expected", pieces[index].sender,
+                                     requests.length(index), pieces[index].bytes.size()));
   }
 
   /// ranks: whom each request is about.
-  void wait(started& all, std::span<const int> ranks) {
+  void wait(started& requests, std::span<const int> ranks) {
     const auto begin = clock::now();
     auto checked = begin;
-    while (!all.have_ended()) {
+    while (!requests.have_ended()) {
       const auto now = clock::now();
       if (now - begin < polling) continue;
       std::this_thread::sleep_for(now - begin < 100 * polling ? nap : long_nap);
@@ -298,17 +300,17 @@ class mpi_transport final : public transport {
       checked = now;
       check_failures();
       for (std::size_t index = 0; index < ranks.size(); ++index)
-        if (!all.has_ended(index)) beats_->check(ranks[index], now);
+        if (!requests.has_ended(index)) beats_->check(ranks[index], now);
     }
   }
 
   /// On the thread of heartbeats.
-  void look_for_failures(const heartbeats& of) {
+  void look_for_failures(const heartbeats& beats) {
     tell_own_failure();
     if (watchers_.empty()) return;
     try {
       check_failures();
-      for (int rank = 0; rank < size_; ++rank) of.check(rank, clock::now());
+      for (int rank = 0; rank < size_; ++rank) beats.check(rank, clock::now());
     } catch (const rank_error& error) {
       watchers_.tell(error.what());
     }
@@ -330,14 +332,14 @@ class mpi_transport final : public transport {
 
   void receive_failure() {
     int found = 0;
-    MPI_Status from;
-    MPI_Iprobe(MPI_ANY_SOURCE, failure, world_, &found, &from);
+    MPI_Status status;
+    MPI_Iprobe(MPI_ANY_SOURCE, failure, world_, &found, &status);
     if (found == 0) return;
     int length = 0;
-    MPI_Get_count(&from, MPI_BYTE, &length);
+    MPI_Get_count(&status, MPI_BYTE, &length);
     std::string why(static_cast<std::size_t>(length), '\0');
-    MPI_Recv(why.data(), length, MPI_BYTE, from.MPI_SOURCE, failure, world_, MPI_STATUS_IGNORE);
-    failure_ = fmt::format("rank {} has failed: {}", from.MPI_SOURCE, why);
+    MPI_Recv(why.data(), length, MPI_BYTE, status.MPI_SOURCE, failure, world_, MPI_STATUS_IGNORE);
+    failure_ = fmt::format("rank {} has failed: {}", status.MPI_SOURCE, why);
   }
 
   mpi_session session_;

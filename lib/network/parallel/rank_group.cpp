@@ -38,12 +38,12 @@ void add_in_order(std::span<float> sum, int own, int ranks, const float* receive
 
 }  // namespace
 
-rank_group::rank_group(std::shared_ptr<transport> by, int tensor, int pipeline)
-    : by_(std::move(by)), tensor_(tensor), pipeline_(pipeline) {
-  if (by_->size() != tensor * pipeline)
+rank_group::rank_group(std::shared_ptr<transport> channel, int tensor, int pipeline)
+    : channel_(std::move(channel)), tensor_(tensor), pipeline_(pipeline) {
+  if (channel_->size() != tensor * pipeline)
     throw std::invalid_argument(
         fmt::format("load_options.parallel asks for {} ranks ({} tensor, {} pipeline); this program runs as {}",
-                    tensor * pipeline, tensor, pipeline, by_->size()));
+                    tensor * pipeline, tensor, pipeline, channel_->size()));
 }
 
 void rank_group::sum(std::span<float> numbers) {
@@ -58,14 +58,14 @@ void rank_group::sum_at_once(std::span<float> numbers) {
   const int own = tensor().index, first = first_of_stage();
   received_.resize(std::max(received_.size(), numbers.size() * static_cast<std::size_t>(tensor_ - 1)));
   out_.clear(), in_.clear();
-  float* to = received_.data();
-  for (int each = 0; each < tensor_; ++each) {
-    if (each == own) continue;
-    out_.push_back({first + each, std::as_bytes(numbers)});
-    in_.push_back({first + each, std::as_writable_bytes(std::span(to, numbers.size()))});
-    to += numbers.size();
+  float* target = received_.data();
+  for (int peer = 0; peer < tensor_; ++peer) {
+    if (peer == own) continue;
+    out_.push_back({first + peer, std::as_bytes(numbers)});
+    in_.push_back({first + peer, std::as_writable_bytes(std::span(target, numbers.size()))});
+    target += numbers.size();
   }
-  by_->exchange(out_, in_);
+  channel_->exchange(out_, in_);
   add_in_order(numbers, own, tensor_, received_.data());
 }
 
@@ -75,20 +75,20 @@ void rank_group::sum_by_slices(std::span<float> numbers) {
   received_.resize(std::max(received_.size(), mine.size() * static_cast<std::size_t>(tensor_ - 1)));
   const auto with_others = [&](const auto& each_other) {
     out_.clear(), in_.clear();
-    for (int each = 0; each < tensor_; ++each)
-      if (each != own) each_other(each);
-    by_->exchange(out_, in_);
+    for (int peer = 0; peer < tensor_; ++peer)
+      if (peer != own) each_other(peer);
+    channel_->exchange(out_, in_);
   };
-  float* to = received_.data();
-  with_others([&](int each) {
-    out_.push_back({first + each, std::as_bytes(slice(numbers, each, tensor_))});
-    in_.push_back({first + each, std::as_writable_bytes(std::span(to, mine.size()))});
-    to += mine.size();
+  float* target = received_.data();
+  with_others([&](int peer) {
+    out_.push_back({first + peer, std::as_bytes(slice(numbers, peer, tensor_))});
+    in_.push_back({first + peer, std::as_writable_bytes(std::span(target, mine.size()))});
+    target += mine.size();
   });
   add_in_order(mine, own, tensor_, received_.data());
-  with_others([&](int each) {
-    out_.push_back({first + each, std::as_bytes(mine)});
-    in_.push_back({first + each, std::as_writable_bytes(slice(numbers, each, tensor_))});
+  with_others([&](int peer) {
+    out_.push_back({first + peer, std::as_bytes(mine)});
+    in_.push_back({first + peer, std::as_writable_bytes(slice(numbers, peer, tensor_))});
   });
 }
 
@@ -107,37 +107,37 @@ void rank_group::exchange_with_stages(std::span<const outgoing> out, std::span<c
   if (failure_) throw rank_error(*failure_);
   const auto unsent = std::exchange(unsent_, {});
   out_.clear();
-  for (const auto& each : unsent) out_.push_back({each.to, each.bytes});
+  for (const auto& each : unsent) out_.push_back({each.receiver, each.bytes});
   out_.insert(out_.end(), out.begin(), out.end());
   in_ = std::exchange(expected_, {});
   in_.insert(in_.end(), in.begin(), in.end());
-  if (!out_.empty() || !in_.empty()) by_->exchange(out_, in_);
+  if (!out_.empty() || !in_.empty()) channel_->exchange(out_, in_);
   received_expectations_ = expectations_;
 }
 
-void rank_group::send_later(int to, std::span<const std::byte> bytes) {
-  unsent_.push_back({to, {bytes.begin(), bytes.end()}});
+void rank_group::send_later(int receiver, std::span<const std::byte> bytes) {
+  unsent_.push_back({receiver, {bytes.begin(), bytes.end()}});
 }
 
 void rank_group::gather(std::span<const float> part, std::span<const std::span<float>> parts) {
   if (pipeline_ > 1 && !for_all_) return send_later(0, std::as_bytes(part));
   const int first = first_of_last_stage();
   out_.clear(), in_.clear();
-  for (int to = 0; to < (for_all_ ? size() : 1); ++to)
-    if (to != rank()) out_.push_back({to, std::as_bytes(part)});
-  for (int each = 0; each < static_cast<int>(parts.size()); ++each) {
-    const auto into = parts[static_cast<std::size_t>(each)];
-    if (first + each == rank())
-      std::ranges::copy(part, into.begin());
+  for (int receiver = 0; receiver < (for_all_ ? size() : 1); ++receiver)
+    if (receiver != rank()) out_.push_back({receiver, std::as_bytes(part)});
+  for (int peer = 0; peer < static_cast<int>(parts.size()); ++peer) {
+    const auto target = parts[static_cast<std::size_t>(peer)];
+    if (first + peer == rank())
+      std::ranges::copy(part, target.begin());
     else
-      in_.push_back({first + each, std::as_writable_bytes(into)});
+      in_.push_back({first + peer, std::as_writable_bytes(target)});
   }
-  if (!out_.empty() || !in_.empty()) by_->exchange(out_, in_);
+  if (!out_.empty() || !in_.empty()) channel_->exchange(out_, in_);
 }
 
 std::uint64_t rank_group::expect(std::span<const std::span<float>> parts) {
-  int from = first_of_last_stage();
-  for (const auto part : parts) expected_.push_back({from++, std::as_writable_bytes(part)});
+  int sender = first_of_last_stage();
+  for (const auto part : parts) expected_.push_back({sender++, std::as_writable_bytes(part)});
   return ++expectations_;
 }
 
@@ -147,14 +147,14 @@ void rank_group::collect(std::uint64_t number) {
 }
 
 void rank_group::tell(std::span<const std::byte> message) {
-  for (int to = 1; to < size(); ++to) tell(to, message);
+  for (int receiver = 1; receiver < size(); ++receiver) tell(receiver, message);
 }
 
-void rank_group::tell(int to, std::span<const std::byte> message) {
-  if (is_in_stage(to)) return send(to, message);
+void rank_group::tell(int receiver, std::span<const std::byte> message) {
+  if (is_in_stage(receiver)) return send(receiver, message);
   const std::uint64_t length = message.size();
-  send_later(to, std::as_bytes(std::span(&length, 1)));
-  if (!message.empty()) send_later(to, message);
+  send_later(receiver, std::as_bytes(std::span(&length, 1)));
+  if (!message.empty()) send_later(receiver, message);
 }
 
 std::vector<std::byte> rank_group::listen() { return receive(0); }
@@ -162,14 +162,14 @@ std::vector<std::byte> rank_group::listen() { return receive(0); }
 void rank_group::answer(std::span<const std::byte> message) { send(0, message); }
 
 std::vector<std::vector<std::byte>> rank_group::answers() {
-  std::vector<std::vector<std::byte>> all;
-  for (int from = 1; from < size(); ++from) all.push_back(receive(from));
-  return all;
+  std::vector<std::vector<std::byte>> messages;
+  for (int sender = 1; sender < size(); ++sender) messages.push_back(receive(sender));
+  return messages;
 }
 
 /// Without memory for the reason, it is unknown.
 void rank_group::fail(const std::string& why) noexcept {
-  by_->fail(why);
+  channel_->fail(why);
   if (!failure_) try {
       failure_.emplace() = why;
     } catch (const std::bad_alloc&) {
@@ -177,22 +177,22 @@ void rank_group::fail(const std::string& why) noexcept {
 }
 
 /// A message follows its length.
-void rank_group::send(int to, std::span<const std::byte> message) {
+void rank_group::send(int receiver, std::span<const std::byte> message) {
   const std::uint64_t length = message.size();
-  const outgoing parts[] = {{to, std::as_bytes(std::span(&length, 1))}, {to, message}};
-  const auto all = std::span(parts).first(message.empty() ? 1 : 2);
-  is_in_stage(to) ? by_->exchange(all, {}) : exchange_with_stages(all, {});
+  const outgoing parts[] = {{receiver, std::as_bytes(std::span(&length, 1))}, {receiver, message}};
+  const auto pieces = std::span(parts).first(message.empty() ? 1 : 2);
+  is_in_stage(receiver) ? channel_->exchange(pieces, {}) : exchange_with_stages(pieces, {});
 }
 
-std::vector<std::byte> rank_group::receive(int from) {
+std::vector<std::byte> rank_group::receive(int sender) {
   std::uint64_t length = 0;
-  const incoming before{from, std::as_writable_bytes(std::span(&length, 1))};
-  exchange_with_stages({}, {&before, 1});
+  const incoming header{sender, std::as_writable_bytes(std::span(&length, 1))};
+  exchange_with_stages({}, {&header, 1});
   std::vector<std::byte> message;
   if (length > std::uint64_t{1} << 40)
-    throw rank_error(fmt::format("rank {} announced a message of {} bytes", from, length));
+    throw rank_error(fmt::format("rank {} announced a message of {} bytes", sender, length));
   message.resize(length);
-  const incoming whole{from, message};
+  const incoming whole{sender, message};
   if (length > 0) exchange_with_stages({}, {&whole, 1});
   return message;
 }

@@ -21,11 +21,11 @@ namespace cogen::parallel {
 class rank_group {
  public:
   /// Throws std::invalid_argument unless the transport has tensor * pipeline ranks.
-  rank_group(std::shared_ptr<transport> by, int tensor, int pipeline);
+  rank_group(std::shared_ptr<transport> channel, int tensor, int pipeline);
 
-  int rank() const { return by_->rank(); }
-  int size() const { return by_->size(); }
-  int local_rank() const { return by_->local_rank(); }  ///< among the ranks of this machine
+  int rank() const { return channel_->rank(); }
+  int size() const { return channel_->size(); }
+  int local_rank() const { return channel_->local_rank(); }  ///< among the ranks of this machine
   bool leads() const { return rank() == 0; }
   place tensor() const { return {rank() % tensor_, tensor_}; }  ///< among the ranks that split the same layers
   place stage() const { return {rank() / tensor_, pipeline_}; }
@@ -64,11 +64,11 @@ class rank_group {
   /// This rank has failed: what it exchanges with others throws, on its own side, too.
   void fail(const std::string& why) noexcept;
 
-  void fail_soon(std::string_view why) noexcept { by_->fail_soon(why); }
+  void fail_soon(std::string_view why) noexcept { channel_->fail_soon(why); }
 
   /// As transport::watch().
   std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) {
-    return by_->watch(std::move(failed));
+    return channel_->watch(std::move(failed));
   }
 
  private:
@@ -77,12 +77,12 @@ class rank_group {
   void sum_at_once(std::span<float> numbers);
   void sum_by_slices(std::span<float> numbers);
   bool is_in_stage(int rank) const { return rank / tensor_ == stage().index; }
-  void send(int to, std::span<const std::byte> message);
-  void send_later(int to, std::span<const std::byte> bytes);
-  std::vector<std::byte> receive(int from);
+  void send(int receiver, std::span<const std::byte> message);
+  void send_later(int receiver, std::span<const std::byte> bytes);
+  std::vector<std::byte> receive(int sender);
   void exchange_with_stages(std::span<const outgoing> out, std::span<const incoming> in);
 
-  std::shared_ptr<transport> by_;
+  std::shared_ptr<transport> channel_;
   int tensor_;
   int pipeline_;
   bool for_all_ = true;
@@ -93,7 +93,7 @@ class rank_group {
 
   // A rank that waited for one of another stage until it takes or has these would keep it from its work.
   struct message {
-    int to;
+    int receiver;
     std::vector<std::byte> bytes;
   };
   std::vector<message> unsent_;

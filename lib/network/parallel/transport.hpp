@@ -18,12 +18,12 @@ class rank_error : public std::runtime_error {
 };
 
 struct outgoing {
-  int to;
+  int receiver;
   std::span<const std::byte> bytes;
 };
 
 struct incoming {
-  int from;
+  int sender;
   std::span<std::byte> bytes;
 };
 

@@ -24,7 +24,7 @@ class watchers {
 
  private:
   mutable std::mutex mutex_;
-  std::list<watcher> all_;
+  std::list<watcher> entries_;
   std::string why_;  // empty: none has failed
 };
 

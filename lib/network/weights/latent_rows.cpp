@@ -37,14 +37,14 @@ std::vector<named_rows> latent_in_rows(const models::latent_attention_spec& spec
 
 std::vector<float> latent_in_bias(const models::latent_attention_spec& spec, const std::string& prefix,
                                   const read_numbers& read) {
-  auto all =
+  auto biases =
       spec.q_rank > 0
           ? read(prefix + spec.q_down + ".bias", {spec.q_rank})
           : std::vector<float>(static_cast<std::size_t>(spec.heads) * static_cast<std::size_t>(spec.query_dim()));
   const auto stored = read(prefix + spec.kv_down + ".bias", {spec.row_dim()});
   for (const auto& run : row_rows(spec, prefix).runs)
-    all.insert(all.end(), stored.begin() + run.first, stored.begin() + run.first + run.count);
-  return all;
+    biases.insert(biases.end(), stored.begin() + run.first, stored.begin() + run.first + run.count);
+  return biases;
 }
 
 named_rows query_rows(const models::latent_attention_spec& spec, std::string name) {

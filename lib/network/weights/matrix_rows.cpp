@@ -95,11 +95,11 @@ void matrix_rows::for_each_run(std::int64_t first, std::int64_t last, std::span<
   const auto row_size = first == last ? 0 : out.size() / static_cast<std::size_t>(last - first);
   std::int64_t begin = 0;  // of the run, among the part's rows
   for (const auto& run : runs_) {
-    const auto from = std::max(first, begin), to = std::min(last, begin + run.count);
-    if (from < to)
-      read(run.first + from - begin, run.first + to - begin,
-           out.subspan(static_cast<std::size_t>(from - first) * row_size,
-                       static_cast<std::size_t>(to - from) * row_size));
+    const auto run_begin = std::max(first, begin), run_end = std::min(last, begin + run.count);
+    if (run_begin < run_end)
+      read(run.first + run_begin - begin, run.first + run_end - begin,
+           out.subspan(static_cast<std::size_t>(run_begin - first) * row_size,
+                       static_cast<std::size_t>(run_end - run_begin) * row_size));
     begin += run.count;
   }
 }
@@ -112,8 +112,8 @@ void matrix_rows::read(std::int64_t first, std::int64_t last, std::span<std::byt
   }
   if (is_cut()) return read_cut(first, last, out);
   if (read_together(first, last, out)) return;
-  for_each_run(first, last, out, [&](std::int64_t from, std::int64_t to, std::span<std::byte> rows) {
-    source_.read_rows(first_ + from, first_ + to, rows);
+  for_each_run(first, last, out, [&](std::int64_t run_begin, std::int64_t run_end, std::span<std::byte> rows) {
+    source_.read_rows(first_ + run_begin, first_ + run_end, rows);
   });
 }
 
@@ -121,14 +121,14 @@ void matrix_rows::read(std::int64_t first, std::int64_t last, std::span<std::byt
 bool matrix_rows::read_together(std::int64_t first, std::int64_t last, std::span<std::byte> out) const {
   auto begin = std::numeric_limits<std::int64_t>::max(), end = std::int64_t{0};  // of the tensor's rows
   int runs = 0;
-  for_each_run(first, last, out, [&](std::int64_t from, std::int64_t to, std::span<std::byte>) {
-    begin = std::min(begin, from), end = std::max(end, to), ++runs;
+  for_each_run(first, last, out, [&](std::int64_t run_begin, std::int64_t run_end, std::span<std::byte>) {
+    begin = std::min(begin, run_begin), end = std::max(end, run_end), ++runs;
   });
   if (runs < 2 || end - begin > 2 * (last - first)) return false;
   std::vector<std::byte> stored(static_cast<std::size_t>(end - begin) * source_.row_bytes());
   source_.read_rows(first_ + begin, first_ + end, stored);
-  for_each_run(first, last, out, [&](std::int64_t from, std::int64_t, std::span<std::byte> rows) {
-    const auto offset = static_cast<std::size_t>(from - begin) * source_.row_bytes();
+  for_each_run(first, last, out, [&](std::int64_t run_begin, std::int64_t, std::span<std::byte> rows) {
+    const auto offset = static_cast<std::size_t>(run_begin - begin) * source_.row_bytes();
     std::ranges::copy(std::span(stored).subspan(offset, rows.size()), rows.begin());
   });
   return true;
@@ -139,9 +139,9 @@ void matrix_rows::read_cut(std::int64_t first, std::int64_t last, std::span<std:
   const auto [elements, block_bytes] = load::layout(source_.type());
   const auto offset = static_cast<std::size_t>(first_column_ / elements * block_bytes);
   std::vector<std::byte> stored;
-  for_each_run(first, last, out, [&](std::int64_t from, std::int64_t to, std::span<std::byte> rows) {
-    stored.resize(static_cast<std::size_t>(to - from) * source_.row_bytes());
-    source_.read_rows(first_ + from, first_ + to, stored);
+  for_each_run(first, last, out, [&](std::int64_t run_begin, std::int64_t run_end, std::span<std::byte> rows) {
+    stored.resize(static_cast<std::size_t>(run_end - run_begin) * source_.row_bytes());
+    source_.read_rows(first_ + run_begin, first_ + run_end, stored);
     keep_columns<std::byte>(stored, source_.row_bytes(), offset, rows, row_bytes());
   });
 }
@@ -151,15 +151,15 @@ void matrix_rows::read_as_float(std::int64_t first, std::int64_t last, std::span
   const auto columns = static_cast<std::size_t>(columns_), stored_columns = static_cast<std::size_t>(source_.columns());
   const auto turned = turned_ ? turned_values() : std::span<const float>();
   std::vector<float> stored;
-  for_each_run(first, last, out, [&](std::int64_t from, std::int64_t to, std::span<float> rows) {
+  for_each_run(first, last, out, [&](std::int64_t run_begin, std::int64_t run_end, std::span<float> rows) {
     if (turned_) {
-      std::ranges::copy(turned.subspan(static_cast<std::size_t>(from) * columns, rows.size()), rows.begin());
+      std::ranges::copy(turned.subspan(static_cast<std::size_t>(run_begin) * columns, rows.size()), rows.begin());
     } else if (is_cut()) {
-      stored.resize(static_cast<std::size_t>(to - from) * stored_columns);
-      source_.read_rows_as_float(first_ + from, first_ + to, stored);
+      stored.resize(static_cast<std::size_t>(run_end - run_begin) * stored_columns);
+      source_.read_rows_as_float(first_ + run_begin, first_ + run_end, stored);
       keep_columns<float>(stored, stored_columns, static_cast<std::size_t>(first_column_), rows, columns);
     } else {
-      source_.read_rows_as_float(first_ + from, first_ + to, rows);
+      source_.read_rows_as_float(first_ + run_begin, first_ + run_end, rows);
     }
   });
 }

@@ -10,8 +10,8 @@ namespace {
 
 /// Of one matrix with the rows of both, gate first or every other row one of the gate.
 std::vector<row_run> gate_then_up(const models::mlp_spec& spec) {
-  const auto first = spec.columns.first, width = spec.intermediate, all = spec.all_columns();
-  if (!spec.interleaved) return {{first, width}, {all + first, width}};
+  const auto first = spec.columns.first, width = spec.intermediate, stored = spec.all_columns();
+  if (!spec.interleaved) return {{first, width}, {stored + first, width}};
   std::vector<row_run> runs;
   for (const std::int64_t odd : {0, 1})
     for (std::int64_t row = first; row < first + width; ++row) runs.push_back({2 * row + odd, 1});
@@ -58,9 +58,9 @@ std::vector<named_rows> up_rows(const models::mlp_spec& spec, const std::string&
 }
 
 std::vector<named_rows> up_rows(const models::moe_spec& spec, const std::string& prefix, std::int64_t expert) {
-  auto all = up_rows(spec.expert, prefix_of(spec, prefix, expert));
-  for (auto& rows : all) find_in_stack(spec, expert, rows);
-  return all;
+  auto parts = up_rows(spec.expert, prefix_of(spec, prefix, expert));
+  for (auto& rows : parts) find_in_stack(spec, expert, rows);
+  return parts;
 }
 
 named_rows down_rows(const models::mlp_spec& spec, const std::string& prefix, std::int64_t outputs) {

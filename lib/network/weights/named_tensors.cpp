@@ -25,7 +25,7 @@ void named_tensors::expect(const models::model_spec& spec) {
       names_.push_back(stored(name));
       continue;
     }
-    const auto is_one = [&](const auto& each) { return each.starts_with(name.substr(0, name.size() - 1)); };
+    const auto is_one = [&](const auto& candidate) { return candidate.starts_with(name.substr(0, name.size() - 1)); };
     std::ranges::copy_if(files_.weight_names(), std::back_inserter(names_), is_one);
   }
 }
@@ -36,7 +36,7 @@ matrix_rows named_tensors::rows(const named_rows& part, std::optional<std::int64
   return {files_, in_file, inputs};
 }
 
-load::weight named_tensors::at(const std::string& name, std::initializer_list<std::int64_t> shape) const {
+load::weight named_tensors::get(const std::string& name, std::initializer_list<std::int64_t> shape) const {
   return files_.at(stored(name), shape);
 }
 
@@ -85,7 +85,7 @@ load::element_type named_tensors::most_stored_type() const {
     const auto weight = files_.find(name);
     bytes[weight->type()] += weight->bytes();
   }
-  return std::ranges::max_element(bytes, {}, [](const auto& each) { return each.second; })->first;
+  return std::ranges::max_element(bytes, {}, [](const auto& entry) { return entry.second; })->first;
 }
 
 void named_tensors::finish() const { files_.refuse_others(names_); }

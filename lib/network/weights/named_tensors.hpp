@@ -33,7 +33,7 @@ class named_tensors {
   /// The rows of a part: of `inputs` elements each, or without `inputs` the elements of a vector.
   matrix_rows rows(const named_rows& part, std::optional<std::int64_t> inputs) const;
 
-  load::weight at(const std::string& name, std::initializer_list<std::int64_t> shape) const;
+  load::weight get(const std::string& name, std::initializer_list<std::int64_t> shape) const;
 
   bool has(const std::string& name) const;
 

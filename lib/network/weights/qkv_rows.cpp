@@ -39,11 +39,12 @@ struct head_rows {
 };
 
 named_rows rows_of(const models::attention_spec& spec, const std::string& name, std::int64_t stored,
-                   const head_rows& of) {
-  const auto head = of.rotated ? head_order(spec) : std::vector<row_run>{{0, spec.head_dim}};
-  named_rows part{.name = name, .rows = std::int64_t{of.heads} * spec.head_dim, .stored = stored};
-  for (int index = of.begin; index < of.begin + of.heads; ++index) {
-    const auto begin = of.first + index / of.together * of.stride + std::int64_t{index % of.together} * spec.head_dim;
+                   const head_rows& layout) {
+  const auto head = layout.rotated ? head_order(spec) : std::vector<row_run>{{0, spec.head_dim}};
+  named_rows part{.name = name, .rows = std::int64_t{layout.heads} * spec.head_dim, .stored = stored};
+  for (int index = layout.begin; index < layout.begin + layout.heads; ++index) {
+    const auto begin =
+        layout.first + index / layout.together * layout.stride + std::int64_t{index % layout.together} * spec.head_dim;
     for (const auto& run : head) add_run(part.runs, {begin + run.first, run.count});
   }
   part.transposed = spec.transposed;
@@ -59,18 +60,18 @@ std::vector<float> stored_norm_numbers(const models::attention_spec& spec, const
   if (spec.qk_norm->over == scope::head) return read(tensor, {spec.head_dim});
   if (spec.qk_norm->over == scope::width) return read(tensor, {std::int64_t{heads} * spec.head_dim});
   if (tensor.find("{}") == std::string::npos) return read(tensor, {heads, spec.head_dim});
-  std::vector<float> all;
+  std::vector<float> numbers;
   for (int head = 0; head < heads; ++head) {
-    const auto one = read(fmt::format(fmt::runtime(tensor), head), {spec.head_dim});
-    all.insert(all.end(), one.begin(), one.end());
+    const auto head_numbers = read(fmt::format(fmt::runtime(tensor), head), {spec.head_dim});
+    numbers.insert(numbers.end(), head_numbers.begin(), head_numbers.end());
   }
-  return all;
+  return numbers;
 }
 
 /// The numbers of the shard's heads, of those of all heads.
-std::vector<float> shard_of(std::vector<float> all, const models::shard& which, std::int64_t of_each) {
-  if (!which) return all;
-  const auto first = all.begin() + which.first * of_each;
+std::vector<float> shard_of(std::vector<float> numbers, const models::shard& which, std::int64_t of_each) {
+  if (!which) return numbers;
+  const auto first = numbers.begin() + which.first * of_each;
   return {first, first + which.count * of_each};
 }
 
@@ -99,16 +100,16 @@ std::vector<named_rows> qkv_rows(const models::attention_spec& spec, const std::
             rows_of(spec, prefix + spec.qkv[1], kv, keys(0, kv_heads, 0, true)),
             rows_of(spec, prefix + spec.qkv[2], kv, keys(0, kv_heads, 0, false))};
   const auto name = prefix + spec.qkv.front();
-  const auto all = q + 2 * kv;
+  const auto total = q + 2 * kv;
   if (!spec.grouped_qkv)
-    return {rows_of(spec, name, all, queries(0, heads, 0)), rows_of(spec, name, all, keys(q, kv_heads, 0, true)),
-            rows_of(spec, name, all, keys(q + kv, kv_heads, 0, false))};
+    return {rows_of(spec, name, total, queries(0, heads, 0)), rows_of(spec, name, total, keys(q, kv_heads, 0, true)),
+            rows_of(spec, name, total, keys(q + kv, kv_heads, 0, false))};
   const int group = heads / kv_heads;
   const auto stride = std::int64_t{group + 2} * spec.head_dim;
   const auto first_key = std::int64_t{group} * spec.head_dim;
-  return {rows_of(spec, name, all, queries(0, group, stride)),
-          rows_of(spec, name, all, keys(first_key, 1, stride, true)),
-          rows_of(spec, name, all, keys(first_key + spec.head_dim, 1, stride, false))};
+  return {rows_of(spec, name, total, queries(0, group, stride)),
+          rows_of(spec, name, total, keys(first_key, 1, stride, true)),
+          rows_of(spec, name, total, keys(first_key + spec.head_dim, 1, stride, false))};
 }
 
 named_rows output_rows(const models::attention_spec& spec, const std::string& prefix, std::int64_t outputs) {
@@ -121,9 +122,9 @@ named_rows output_rows(const models::attention_spec& spec, const std::string& pr
 
 std::vector<named_rows> cross_rows(const models::attention_spec& spec, const std::string& prefix) {
   const auto q = spec.all_heads(), kv = spec.all_kv_heads();
-  const auto rows = [&](std::size_t which, int stored, const models::shard& of, int heads) {
+  const auto rows = [&](std::size_t which, int stored, const models::shard& part, int heads) {
     return rows_of(spec, prefix + spec.qkv.at(which), std::int64_t{stored} * spec.head_dim,
-                   {static_cast<int>(of.first), heads, 0, stored, 0, false});
+                   {static_cast<int>(part.first), heads, 0, stored, 0, false});
   };
   return {rows(0, q, spec.q_shard, spec.heads), rows(1, kv, spec.kv_shard, spec.kv_heads),
           rows(2, kv, spec.kv_shard, spec.kv_heads)};
@@ -144,9 +145,9 @@ head_numbers read_head_numbers(const models::attention_spec& spec, const std::st
   head_numbers found;
   if (const auto& norm = spec.qk_norm) {
     const auto of_heads = [&](const std::string& name, const char* end, int heads, const models::shard& which) {
-      auto all = qk_norm_numbers(spec, name.empty() ? name : prefix + name + end, heads, read);
-      const auto shared = all.size() == static_cast<std::size_t>(spec.head_dim);
-      return shared ? all : shard_of(std::move(all), which, spec.head_dim);
+      auto numbers = qk_norm_numbers(spec, name.empty() ? name : prefix + name + end, heads, read);
+      const auto shared = numbers.size() == static_cast<std::size_t>(spec.head_dim);
+      return shared ? numbers : shard_of(std::move(numbers), which, spec.head_dim);
     };
     const auto of_queries = [&](const char* end) { return of_heads(norm->q, end, spec.all_heads(), spec.q_shard); };
     const auto of_keys = [&](const char* end) { return of_heads(norm->k, end, spec.all_kv_heads(), spec.kv_shard); };

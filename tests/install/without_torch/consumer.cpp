@@ -12,9 +12,9 @@
 
 namespace {
 
-void require(bool condition, const char* what) {
+void require(bool condition, const char* message) {
   if (condition) return;
-  std::cerr << "wrong: " << what << '\n';
+  std::cerr << "wrong: " << message << '\n';
   std::exit(1);
 }
 

@@ -29,15 +29,15 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_type_and_width) {
           x[1] = 300.0F;
           x = rounded_to(type, x);
           const device_numbers gate_up(type, x), out(type, count);
-          device_stream on;
+          device_stream cuda_stream;
           gated_activation(
               {.kind = kind, .gate_up = gate_up.data(), .out = out.data(), .type = type, .rows = rows, .width = width},
-              on);
+              cuda_stream);
           const std::vector<float> values = out.read();
-          for (std::size_t at = 0; at < count; ++at) {
-            const std::size_t gate = at / columns * 2 * columns + at % columns;
+          for (std::size_t index = 0; index < count; ++index) {
+            const std::size_t gate = index / columns * 2 * columns + index % columns;
             const double expected = bent(kind, x[gate]) * x[gate + columns];
-            BOOST_REQUIRE(std::abs(values[at] - expected) <= std::abs(expected) * precision_of(type) + 1e-6);
+            BOOST_REQUIRE(std::abs(values[index] - expected) <= std::abs(expected) * precision_of(type) + 1e-6);
           }
           BOOST_TEST((gate_up.read() == x));
         }

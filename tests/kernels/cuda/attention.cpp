@@ -10,9 +10,9 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(cuda_attention_test, *boost::unit_test::precondition(on_device))
 
-void check(const attention_case& each) {
-  BOOST_TEST_CONTEXT(each.description()) {
-    attention_setup setup(each);
+void check(const attention_case& params) {
+  BOOST_TEST_CONTEXT(params.description()) {
+    attention_setup setup(params);
     device_stream stream;
     setup.run(stream);
     setup.check();
@@ -84,13 +84,13 @@ BOOST_AUTO_TEST_CASE(sinks_are_seen_by_queries_of_their_own) {
 BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_alone_and_among_others) {
   for (const number stored : {number::bf16, number::fp8})
     for (const int splits : {1, 5}) {
-      const attention_case each{
+      const attention_case params{
           .wish = {.type = stored, .kv_heads = 2, .head_dim = 128, .slots = 4, .places = 1200, .window = 900},
           .heads = 8,
           .splits = splits,
           .slots = {2, 0, -1, 3, 1},
           .positions = {1100, 64, 3, 777, 0}};
-      attention_setup setup(each);
+      attention_setup setup(params);
       device_stream stream;
       setup.run(stream);
       const std::vector<std::byte> together = setup.result();
@@ -104,12 +104,12 @@ BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_alone_and_among_others) {
 
 BOOST_AUTO_TEST_CASE(parts_have_as_many_blocks_as_they_must) {
   for (const number stored : {number::bf16, number::fp8})
-    for (const int least_blocks : {2, 4})
+    for (const int min_blocks : {2, 4})
       for (const int window : {0, 300})
         check({.wish = {.type = stored, .kv_heads = 2, .head_dim = 64, .slots = 7, .places = 1200, .window = window},
                .heads = 8,
                .splits = 5,
-               .least_blocks = least_blocks,
+               .min_blocks = min_blocks,
                .slots = {0, 1, 2, 3, 4, 5, 6},
                .positions = {0, 63, 127, 128, 256, 700, 1199}});
 }
@@ -118,13 +118,13 @@ BOOST_AUTO_TEST_CASE(parts_have_as_many_blocks_as_they_must) {
 BOOST_AUTO_TEST_CASE(fixed_splits_leave_a_row_the_same_in_slots_of_any_length) {
   std::vector<std::byte> first;
   for (const int places : {1200, 2400, 20000}) {
-    attention_case each{.wish = {.kv_heads = 2, .head_dim = 64, .slots = 3, .places = places},
-                        .heads = 8,
-                        .splits = fixed_splits(places),
-                        .least_blocks = least_fixed_blocks,
-                        .slots = {0, 1, 2},
-                        .positions = {1100, 700, 64}};
-    attention_setup setup(each);
+    attention_case params{.wish = {.kv_heads = 2, .head_dim = 64, .slots = 3, .places = places},
+                          .heads = 8,
+                          .splits = fixed_splits(places),
+                          .min_blocks = min_fixed_blocks,
+                          .slots = {0, 1, 2},
+                          .positions = {1100, 700, 64}};
+    attention_setup setup(params);
     device_stream stream;
     setup.run(stream);
     if (first.empty()) first = setup.result();
@@ -135,20 +135,20 @@ BOOST_AUTO_TEST_CASE(fixed_splits_leave_a_row_the_same_in_slots_of_any_length) {
 BOOST_AUTO_TEST_CASE(fixed_splits_are_enough_for_parts_of_the_least_size) {
   BOOST_TEST(fixed_splits(1) == 1);
   BOOST_TEST(fixed_splits(1 << 20) == 32);
-  for (int length = 1; length <= 32 * least_fixed_blocks * 64; ++length)
-    BOOST_TEST((fixed_splits(length) == 32 || fixed_splits(length) * least_fixed_blocks * 64 >= length + 64 - 1));
+  for (int length = 1; length <= 32 * min_fixed_blocks * 64; ++length)
+    BOOST_TEST((fixed_splits(length) == 32 || fixed_splits(length) * min_fixed_blocks * 64 >= length + 64 - 1));
 }
 
 BOOST_AUTO_TEST_CASE(a_replayed_graph_reads_slots_and_positions_anew) {
   for (const int splits : {1, 6}) {
-    attention_case each{.wish = {.kv_heads = 2, .head_dim = 64, .slots = 5, .ring = 192, .sinks = 4, .window = 128},
-                        .heads = 6,
-                        .splits = splits,
-                        .slots = {0, 1, 2, 3, 4},
-                        .positions = {700, 64, 3, 500, 130}};
-    attention_setup setup(each);
+    attention_case params{.wish = {.kv_heads = 2, .head_dim = 64, .slots = 5, .ring = 192, .sinks = 4, .window = 128},
+                          .heads = 6,
+                          .splits = splits,
+                          .slots = {0, 1, 2, 3, 4},
+                          .positions = {700, 64, 3, 500, 130}};
+    attention_setup setup(params);
     device_stream stream;
-    const captured_graph graph(stream, [&](cudaStream_t on) { setup.run(on); });
+    const captured_graph graph(stream, [&](cudaStream_t capture) { setup.run(capture); });
     setup.steer({4, -1, 1, 0, -1}, {130, 1, 63, 700, 0});
     graph.replay(stream);
     const std::vector<std::byte> replayed = setup.result();
@@ -181,7 +181,7 @@ BOOST_AUTO_TEST_CASE(what_it_cannot_take_is_refused) {
   refused(usual, {.q_stride = 4, .heads = 2});
   refused(usual, {.heads = 2, .splits = 2});
   refused(usual, {.heads = 2, .splits = 0});
-  refused(usual, {.heads = 2, .least_blocks = 0});
+  refused(usual, {.heads = 2, .min_blocks = 0});
 }
 
 BOOST_AUTO_TEST_CASE(suggested_splits_stay_within_what_there_is_to_split) {

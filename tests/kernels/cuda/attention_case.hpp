@@ -16,7 +16,7 @@ struct attention_case {
   number type = number::bf16;
   int heads = 1;
   int splits = 1;
-  int least_blocks = 1;
+  int min_blocks = 1;
   std::vector<std::int32_t> slots;  // each slot at most once
   std::vector<std::int32_t> positions;
 
@@ -31,7 +31,7 @@ struct attention_case {
     std::ostringstream text;
     text << name_of(type) << " over " << name_of(wish.type) << ", " << heads << " heads on " << wish.kv_heads << " of "
          << wish.head_dim << ", ring " << wish.ring << ", sinks " << wish.sinks << ", window " << wish.window << ", "
-         << splits << " splits of at least " << least_blocks << " blocks";
+         << splits << " splits of at least " << min_blocks << " blocks";
     return text.str();
   }
 };
@@ -83,8 +83,8 @@ class attention_setup {
     const std::vector<float> out = out_.read();
     for (int row = 0; row < case_.rows(); ++row)
       BOOST_TEST_CONTEXT("position " << case_.positions[static_cast<std::size_t>(row)]) {
-        const auto from = out.begin() + std::ptrdiff_t{row} * case_.width();
-        BOOST_TEST(error_of({from, from + case_.width()}, expected(row)) < 1.5 * precision_of(case_.type));
+        const auto begin = out.begin() + std::ptrdiff_t{row} * case_.width();
+        BOOST_TEST(error_of({begin, begin + case_.width()}, expected(row)) < 1.5 * precision_of(case_.type));
       }
     BOOST_TEST((memory_.device() == memory_.host()));
     BOOST_TEST((device_q_.read() == q_));
@@ -99,8 +99,8 @@ class attention_setup {
   }
 
   const float* query(int row, int head, bool for_sinks) const {
-    const int at = head * case_.wish.head_dim;
-    return for_sinks ? sink_q_.data() + row * case_.width() + at : q_.data() + row * q_stride_ + at;
+    const int offset = head * case_.wish.head_dim;
+    return for_sinks ? sink_q_.data() + row * case_.width() + offset : q_.data() + row * q_stride_ + offset;
   }
 
   bool on_edge(int query, int key) const {
@@ -138,7 +138,7 @@ class attention_setup {
                       .workspace = workspace_.data(),
                       .counters = counters_.data(),
                       .splits = case_.splits,
-                      .least_blocks = case_.least_blocks},
+                      .min_blocks = case_.min_blocks},
                      stream);
   }
 
@@ -162,7 +162,8 @@ class attention_setup {
           out[static_cast<std::size_t>(head * dims + dim)] += weight * value[static_cast<std::size_t>(kv + dim)];
       }
     }
-    for (std::size_t at = 0; at < out.size(); ++at) out[at] /= weights[at / static_cast<std::size_t>(dims)];
+    for (std::size_t index = 0; index < out.size(); ++index)
+      out[index] /= weights[index / static_cast<std::size_t>(dims)];
     return out;
   }
 

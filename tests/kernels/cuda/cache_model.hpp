@@ -47,14 +47,14 @@ class layer_memory {
 
   /// Writes a position's key (value) [kv_heads, head_dim]; what lay at its place is gone.
   void put(bool value, int slot, int position, const std::vector<float>& numbers) {
-    std::byte* to = host_.data() + place(value, slot, position);
-    for (std::size_t at = 0; at < numbers.size(); ++at)
-      encode(wish_.type, numbers[at], to + at * static_cast<std::size_t>(size()));
+    std::byte* target = host_.data() + place(value, slot, position);
+    for (std::size_t index = 0; index < numbers.size(); ++index)
+      encode(wish_.type, numbers[index], target + index * static_cast<std::size_t>(size()));
   }
 
   std::vector<float> get(bool value, int slot, int position) const {
-    const auto from = host_.begin() + place(value, slot, position);
-    return decoded(wish_.type, {from, from + std::ptrdiff_t{row()} * size()});
+    const auto begin = host_.begin() + place(value, slot, position);
+    return decoded(wish_.type, {begin, begin + std::ptrdiff_t{row()} * size()});
   }
 
   void upload() { device_.write(host_); }

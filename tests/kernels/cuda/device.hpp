@@ -72,13 +72,13 @@ class device_bytes {
   /// What it holds; fails the test if a guard was touched.
   std::vector<std::byte> read() const {
     require(cudaDeviceSynchronize());
-    std::vector<std::byte> all(size_ + 2 * guard);
-    require(cudaMemcpy(all.data(), memory_, all.size(), cudaMemcpyDeviceToHost));
-    const auto untouched = [](std::byte each) { return each == std::byte{0xff}; };
-    const auto end = all.begin() + static_cast<std::ptrdiff_t>(guard + size_);
-    BOOST_TEST(std::all_of(all.begin(), all.begin() + guard, untouched));
-    BOOST_TEST(std::all_of(end, all.end(), untouched));
-    return {all.begin() + guard, end};
+    std::vector<std::byte> buffer(size_ + 2 * guard);
+    require(cudaMemcpy(buffer.data(), memory_, buffer.size(), cudaMemcpyDeviceToHost));
+    const auto untouched = [](std::byte byte) { return byte == std::byte{0xff}; };
+    const auto end = buffer.begin() + static_cast<std::ptrdiff_t>(guard + size_);
+    BOOST_TEST(std::all_of(buffer.begin(), buffer.begin() + guard, untouched));
+    BOOST_TEST(std::all_of(end, buffer.end(), untouched));
+    return {buffer.begin() + guard, end};
   }
 
  private:
@@ -94,8 +94,8 @@ class device_array {
   explicit device_array(const std::vector<T>& values) : bytes_(values.size() * sizeof(T)) { write(values); }
   T* data() const { return reinterpret_cast<T*>(bytes_.data()); }
   void write(const std::vector<T>& values) {
-    const auto* from = reinterpret_cast<const std::byte*>(values.data());
-    bytes_.write({from, from + values.size() * sizeof(T)});
+    const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
+    bytes_.write({bytes, bytes + values.size() * sizeof(T)});
   }
   std::vector<T> read() const {
     const std::vector<std::byte> bytes = bytes_.read();

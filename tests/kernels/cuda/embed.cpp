@@ -14,12 +14,12 @@ namespace {
 std::vector<float> three_times(const std::vector<std::int32_t>& tokens, const std::vector<float>& table,
                                std::size_t columns) {
   const auto vocabulary = static_cast<std::int64_t>(table.size() / columns);
-  std::vector<float> all;
+  std::vector<float> result;
   for (const std::int32_t token : tokens)
-    for (std::size_t at = 0; at < columns; ++at)
-      all.push_back(token >= 0 && token < vocabulary ? 3.0F * table[static_cast<std::size_t>(token) * columns + at]
-                                                     : 0.0F);
-  return all;
+    for (std::size_t column = 0; column < columns; ++column)
+      result.push_back(
+          token >= 0 && token < vocabulary ? 3.0F * table[static_cast<std::size_t>(token) * columns + column] : 0.0F);
+  return result;
 }
 
 // Whether rows of a packed table are those that dequantize() writes. Codes are any bytes: all of them mean something.
@@ -34,16 +34,16 @@ bool rows_are_those_of_the_matrix(weight_packing packing, number type, number ou
   const device_bytes table(codes);
   const device_numbers scales(type,
                               random.normals(static_cast<std::size_t>(vocabulary * packed_row_scales(packing, width))));
-  const device_numbers all(type, vocabulary * columns), out(out_type, tokens.size() * columns);
+  const device_numbers matrix(type, vocabulary * columns), out(out_type, tokens.size() * columns);
   const device_array<std::int32_t> ids(tokens);
-  device_stream on;
+  device_stream cuda_stream;
   dequantize({.codes = table.data(),
               .scales = scales.data(),
               .packing = packing,
               .type = type,
               .inputs = width,
               .outputs = vocabulary},
-             all.data(), on);
+             matrix.data(), cuda_stream);
   embed({.tokens = ids.data(),
          .table = table.data(),
          .packing = packing,
@@ -55,8 +55,8 @@ bool rows_are_those_of_the_matrix(weight_packing packing, number type, number ou
          .rows = static_cast<int>(tokens.size()),
          .vocabulary = vocabulary,
          .width = width},
-        on);
-  return out.read() == rounded_to(out_type, three_times(tokens, all.read(), columns));
+        cuda_stream);
+  return out.read() == rounded_to(out_type, three_times(tokens, matrix.read(), columns));
 }
 
 BOOST_AUTO_TEST_SUITE(cuda_embed_test, *boost::unit_test::precondition(on_device))
@@ -71,11 +71,11 @@ BOOST_AUTO_TEST_CASE(rows_of_the_table_are_copied_and_unknown_tokens_give_zeros)
         random_source random(++stream);
         const auto columns = static_cast<std::size_t>(width);
         const std::vector<float> table = rounded_to(type, random.normals(vocabulary * columns));
-        const device_numbers from(type, table), out(out_type, tokens.size() * columns);
+        const device_numbers device_table(type, table), out(out_type, tokens.size() * columns);
         const device_array<std::int32_t> ids(tokens);
-        device_stream on;
+        device_stream cuda_stream;
         embed({.tokens = ids.data(),
-               .table = from.data(),
+               .table = device_table.data(),
                .type = type,
                .out = out.data(),
                .out_type = out_type,
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(rows_of_the_table_are_copied_and_unknown_tokens_give_zeros)
                .rows = static_cast<int>(tokens.size()),
                .vocabulary = vocabulary,
                .width = width},
-              on);
+              cuda_stream);
         BOOST_TEST((out.read() == rounded_to(out_type, three_times(tokens, table, columns))));
       }
 }

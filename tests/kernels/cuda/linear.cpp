@@ -28,16 +28,16 @@ struct linear_kind {
 };
 
 std::vector<linear_kind> all_kinds() {
-  std::vector<linear_kind> all;
+  std::vector<linear_kind> kinds;
   for (const number type : half_types)
     for (const bool normed : {false, true})
       for (const bool biased : {false, true}) {
-        all.push_back({type, type, linear_result::stored, normed, biased});
-        all.push_back({type, number::f32, linear_result::stored, normed, biased});
-        all.push_back({type, number::f32, linear_result::added, normed, biased});
-        all.push_back({type, type, linear_result::gated, normed, biased});
+        kinds.push_back({type, type, linear_result::stored, normed, biased});
+        kinds.push_back({type, number::f32, linear_result::stored, normed, biased});
+        kinds.push_back({type, number::f32, linear_result::added, normed, biased});
+        kinds.push_back({type, type, linear_result::gated, normed, biased});
       }
-  return all;
+  return kinds;
 }
 
 constexpr weight_packing packings[] = {weight_packing::int8,        weight_packing::int4,       weight_packing::int5,
@@ -45,13 +45,13 @@ constexpr weight_packing packings[] = {weight_packing::int8,        weight_packi
                                        weight_packing::int8_groups, weight_packing::int8_zeros, weight_packing::fp8};
 
 std::vector<linear_kind> packed_kinds() {
-  std::vector<linear_kind> all;
+  std::vector<linear_kind> kinds;
   for (const auto packing : packings)
     for (linear_kind kind : all_kinds()) {
       kind.packing = packing;
-      all.push_back(kind);
+      kinds.push_back(kind);
     }
-  return all;
+  return kinds;
 }
 
 std::size_t size_of(int a, int b) { return static_cast<std::size_t>(a) * static_cast<std::size_t>(b); }
@@ -97,8 +97,8 @@ constexpr float e2m1_numbers[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6, 0, -0.5F, -1, -1
 // Writes a code of `bits` bits to a row, and returns what it stands for without scale and zero.
 float put_code(weight_packing packing, int inputs, int input, unsigned code, std::byte* row) {
   const auto form = form_of(packing);
-  const auto put = [&](const packed_code& at, unsigned bits) {
-    row[at.byte] |= static_cast<std::byte>(bits << at.bit);
+  const auto put = [&](const packed_code& place, unsigned bits) {
+    row[place.byte] |= static_cast<std::byte>(bits << place.bit);
   };
   const int high_bits = packed_high_bits(packing);
   put(packed_code_of(packing, input), form.bits == 8 ? code : code & 15);
@@ -111,18 +111,18 @@ float put_code(weight_packing packing, int inputs, int input, unsigned code, std
 stored_weights packed_weights(const linear_kind& kind, int rows, int inputs, random_source& random) {
   const auto form = form_of(kind.packing);
   const auto row_bytes = packed_row_bytes(kind.packing, inputs), scales_of_row = row_scales(kind, inputs);
-  stored_weights made;
-  made.bytes.resize(static_cast<std::size_t>(row_bytes * rows));
-  made.scales = random_scales(kind, static_cast<std::size_t>(scales_of_row * rows), inputs, random);
+  stored_weights weights;
+  weights.bytes.resize(static_cast<std::size_t>(row_bytes * rows));
+  weights.scales = random_scales(kind, static_cast<std::size_t>(scales_of_row * rows), inputs, random);
   for (int row = 0; row < rows; ++row)
     for (int input = 0; input < inputs; ++input) {
       const unsigned code = random_code(form, random);
-      const float value = put_code(kind.packing, inputs, input, code, made.bytes.data() + row * row_bytes);
-      const float* scale = made.scales.data() + row * scales_of_row + packed_scale_of(kind.packing, input);
-      made.numbers.push_back(std::fma(value, scale[0], form.zeros ? scale[1] : 0.0F));
+      const float value = put_code(kind.packing, inputs, input, code, weights.bytes.data() + row * row_bytes);
+      const float* scale = weights.scales.data() + row * scales_of_row + packed_scale_of(kind.packing, input);
+      weights.numbers.push_back(std::fma(value, scale[0], form.zeros ? scale[1] : 0.0F));
     }
-  if (has_groups(kind.packing)) made.numbers = rounded_to(kind.type, made.numbers);
-  return made;
+  if (has_groups(kind.packing)) weights.numbers = rounded_to(kind.type, weights.numbers);
+  return weights;
 }
 
 // Numbers of a product, on both sides.
@@ -133,7 +133,7 @@ struct linear_case {
   number x_type;
   std::vector<float> x, norm;
   stored_weights stored;
-  std::vector<float> bias, before;
+  std::vector<float> bias, residual;
   device_numbers device_x, device_norm, device_bias, device_scales;
   device_bytes device_weights;
 
@@ -151,7 +151,7 @@ struct linear_case {
                    ? whole_weights(k.type, s.inputs, random.normals(size_of(weight_rows, s.inputs)))
                    : packed_weights(k, weight_rows, s.inputs, random)),
         bias(rounded_to(k.type, random.normals(size_of(1, weight_rows)))),
-        before(random.normals(size_of(s.rows, s.outputs))),
+        residual(random.normals(size_of(s.rows, s.outputs))),
         device_x(x_type, x),
         device_norm(k.type, norm),
         device_bias(k.type, bias),
@@ -177,43 +177,44 @@ struct linear_case {
   }
 
   device_numbers make_out() const {
-    return kind.result == linear_result::added ? device_numbers(kind.out_type, before)
-                                               : device_numbers(kind.out_type, before.size());
+    return kind.result == linear_result::added ? device_numbers(kind.out_type, residual)
+                                               : device_numbers(kind.out_type, residual.size());
   }
 
   // What is multiplied, as it is rounded.
   std::vector<float> factors() const {
     if (!kind.normed) return x;
-    std::vector<float> all(x.size());
+    std::vector<float> normed(x.size());
     const auto columns = size_of(1, shape.inputs);
     for (std::size_t row = 0; row < x.size(); row += columns) {
       double squares = 0;
-      for (std::size_t at = 0; at < columns; ++at) squares += double{x[row + at]} * x[row + at];
+      for (std::size_t column = 0; column < columns; ++column) squares += double{x[row + column]} * x[row + column];
       const double scale = 1 / std::sqrt(squares / shape.inputs + epsilon);
-      for (std::size_t at = 0; at < columns; ++at) all[row + at] = static_cast<float>(x[row + at] * scale * norm[at]);
+      for (std::size_t column = 0; column < columns; ++column)
+        normed[row + column] = static_cast<float>(x[row + column] * scale * norm[column]);
     }
-    return rounded_to(kind.type, all);
+    return rounded_to(kind.type, normed);
   }
 
   double product(const float* row, int output) const {
-    const float* of = stored.numbers.data() + size_of(output, shape.inputs);
+    const float* weights = stored.numbers.data() + size_of(output, shape.inputs);
     double sum = kind.biased ? bias[static_cast<std::size_t>(output)] : 0;
-    for (int at = 0; at < shape.inputs; ++at) sum += double{row[at]} * of[at];
+    for (int input = 0; input < shape.inputs; ++input) sum += double{row[input]} * weights[input];
     return sum;
   }
 
   std::vector<double> expected() const {
-    std::vector<double> all;
-    const auto from = factors();
+    std::vector<double> result;
+    const auto inputs = factors();
     for (int row = 0; row < shape.rows; ++row)
       for (int output = 0; output < shape.outputs; ++output) {
-        const float* const factor = from.data() + size_of(row, shape.inputs);
+        const float* const factor = inputs.data() + size_of(row, shape.inputs);
         double y = product(factor, output);
-        if (kind.result == linear_result::added) y += before[all.size()];
+        if (kind.result == linear_result::added) y += residual[result.size()];
         if (kind.result == linear_result::gated) y = y / (1 + std::exp(-y)) * product(factor, shape.outputs + output);
-        all.push_back(y);
+        result.push_back(y);
       }
-    return all;
+    return result;
   }
 };
 
@@ -223,13 +224,13 @@ void check(const linear_kind& kind, const linear_shape& shape, std::uint32_t str
                                         << static_cast<int>(kind.result) << ", norm " << kind.normed << ", bias "
                                         << kind.biased << ", " << shape.rows << " rows of " << shape.inputs << " to "
                                         << shape.outputs) {
-    const linear_case each(kind, shape, stream);
-    const device_numbers out = each.make_out();
-    device_stream on;
-    linear(each.operands(out), on);
+    const linear_case layer(kind, shape, stream);
+    const device_numbers out = layer.make_out();
+    device_stream cuda_stream;
+    linear(layer.operands(out), cuda_stream);
     const double of_factors = kind.normed ? precision_of(kind.type) : 0;  // one may be rounded the other way
-    BOOST_TEST(error_of(out.read(), each.expected()) < 1e-3 + precision_of(kind.out_type) + of_factors);
-    BOOST_TEST((each.device_x.read() == each.x));
+    BOOST_TEST(error_of(out.read(), layer.expected()) < 1e-3 + precision_of(kind.out_type) + of_factors);
+    BOOST_TEST((layer.device_x.read() == layer.x));
   }
 }
 
@@ -238,9 +239,9 @@ BOOST_AUTO_TEST_SUITE(cuda_linear_test, *boost::unit_test::precondition(on_devic
 BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_kind_and_number_of_rows) {
   std::uint32_t stream = 700;
   for (const linear_kind& kind : all_kinds()) {
-    for (int rows = 1; rows <= most_normed_rows; ++rows) check(kind, {rows, 200, 83}, ++stream);
+    for (int rows = 1; rows <= max_normed_rows; ++rows) check(kind, {rows, 200, 83}, ++stream);
     if (kind.normed) continue;
-    for (const int rows : {17, 24, 31, 32, 33, 57, most_linear_rows}) check(kind, {rows, 200, 83}, ++stream);
+    for (const int rows : {17, 24, 31, 32, 33, 57, max_linear_rows}) check(kind, {rows, 200, 83}, ++stream);
   }
 }
 
@@ -252,7 +253,7 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_shape) {
                                           std::pair(2048, 129), std::pair(4096, 64), std::pair(14336, 45)}) {
       ++stream;
       for (std::size_t i = 0; i < 3; ++i)
-        if (const auto& kind = kinds[(stream + 11 * i) % kinds.size()]; !kind.normed || rows <= most_normed_rows)
+        if (const auto& kind = kinds[(stream + 11 * i) % kinds.size()]; !kind.normed || rows <= max_normed_rows)
           check(kind, {rows, inputs, outputs}, stream);
     }
 }
@@ -263,14 +264,14 @@ BOOST_AUTO_TEST_CASE(packed_weights_are_what_they_stand_for) {
   for (const linear_kind& kind : kinds) {
     const int eighth = static_cast<int>(++stream % 8);
     for (const int rows : {1 + eighth, 9 + eighth}) check(kind, {rows, 224, 83}, stream);
-    if (!kind.normed) check(kind, {most_linear_rows - 6 * eighth, 224, 83}, stream);
+    if (!kind.normed) check(kind, {max_linear_rows - 6 * eighth, 224, 83}, stream);
   }
   for (const int rows : {1, 8, 16, 50})
     for (const auto& [inputs, outputs] : {std::pair(32, 1), std::pair(64, 8), std::pair(576, 960), std::pair(2048, 129),
                                           std::pair(4096, 64), std::pair(14336, 45)})
       for (std::size_t i = 0; i < 8; ++i) {
         const auto& kind = kinds[(++stream * 37 + 32 * i) % kinds.size()];
-        if (!kind.normed || rows <= most_normed_rows) check(kind, {rows, inputs, outputs}, stream);
+        if (!kind.normed || rows <= max_normed_rows) check(kind, {rows, inputs, outputs}, stream);
       }
 }
 
@@ -279,17 +280,17 @@ BOOST_AUTO_TEST_CASE(packed_weights_are_the_same_numbers_for_products_of_many_ro
   for (const number type : half_types)
     for (const auto packing : packings)
       for (const int inputs : {32, 96, 576, 4096}) {
-        const linear_case each({.type = type, .out_type = type, .packing = packing}, {1, inputs, 70}, ++stream);
+        const linear_case layer({.type = type, .out_type = type, .packing = packing}, {1, inputs, 70}, ++stream);
         const device_numbers numbers(type, size_of(70, inputs));
-        device_stream on;
-        dequantize({.codes = each.device_weights.data(),
-                    .scales = each.device_scales.data(),
+        device_stream cuda_stream;
+        dequantize({.codes = layer.device_weights.data(),
+                    .scales = layer.device_scales.data(),
                     .packing = packing,
                     .type = type,
                     .inputs = inputs,
                     .outputs = 70},
-                   numbers.data(), on);
-        BOOST_TEST((numbers.read() == rounded_to(type, each.stored.numbers)), inputs << " inputs");
+                   numbers.data(), cuda_stream);
+        BOOST_TEST((numbers.read() == rounded_to(type, layer.stored.numbers)), inputs << " inputs");
       }
   const auto refused = [](const packed_matrix& bad) {
     BOOST_CHECK_THROW(dequantize(bad, nullptr, nullptr), std::invalid_argument);
@@ -305,8 +306,8 @@ BOOST_AUTO_TEST_CASE(every_number_of_8_bits_is_exact) {
   std::vector<std::byte> codes;
   std::vector<float> expected;
   for (int row = 0; row < 4; ++row)
-    for (unsigned at = 0; at < 256; ++at) {
-      const auto code = static_cast<std::byte>(at * 37 + static_cast<unsigned>(row));
+    for (unsigned index = 0; index < 256; ++index) {
+      const auto code = static_cast<std::byte>(index * 37 + static_cast<unsigned>(row));
       const bool is_number = (code & std::byte{0x7f}) != std::byte{0x7f};
       codes.push_back(is_number ? code : std::byte{0});
       expected.push_back(decode(number::fp8, &codes.back()));
@@ -315,14 +316,14 @@ BOOST_AUTO_TEST_CASE(every_number_of_8_bits_is_exact) {
   const device_numbers scales(number::f32, std::vector<float>(4, 1));
   for (const number type : half_types) {
     const device_numbers numbers(type, expected.size());
-    device_stream on;
+    device_stream cuda_stream;
     dequantize({.codes = weights.data(),
                 .scales = scales.data(),
                 .packing = weight_packing::fp8,
                 .type = type,
                 .inputs = 256,
                 .outputs = 4},
-               numbers.data(), on);
+               numbers.data(), cuda_stream);
     BOOST_TEST((numbers.read() == expected), name_of(type));
   }
 }
@@ -334,29 +335,29 @@ BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_among_any_others) {
         linear_kind{.packing = weight_packing::int8}, linear_kind{.packing = weight_packing::int4},
         linear_kind{.packing = weight_packing::int6_zeros}, linear_kind{.packing = weight_packing::fp8}})
     for (const int inputs : {1056, 9216}) {
-      const int most_rows = most_rows_of({.norm = kind.normed ? &kind : nullptr, .packing = kind.packing});
-      const linear_case each(kind, {most_rows, inputs, 72}, 5);
-      const device_numbers out = each.make_out();
-      device_stream on;
-      auto operands = each.operands(out);
-      linear(operands, on);
+      const int max_rows = max_rows_of({.norm = kind.normed ? &kind : nullptr, .packing = kind.packing});
+      const linear_case layer(kind, {max_rows, inputs, 72}, 5);
+      const device_numbers out = layer.make_out();
+      device_stream cuda_stream;
+      auto operands = layer.operands(out);
+      linear(operands, cuda_stream);
       const auto together = out.bytes();
-      const std::size_t row_bytes = together.size() / static_cast<std::size_t>(most_rows);
-      for (int rows = 1; rows < most_rows; rows += rows < 17 ? 1 : 15) {
+      const std::size_t row_bytes = together.size() / static_cast<std::size_t>(max_rows);
+      for (int rows = 1; rows < max_rows; rows += rows < 17 ? 1 : 15) {
         const device_numbers some(kind.out_type, size_of(rows, 72));
         operands.rows = rows;
         operands.out = some.data();
         operands.blocks = 1 + rows % 10;
-        linear(operands, on);
+        linear(operands, cuda_stream);
         const auto bytes = some.bytes();
         BOOST_TEST((std::equal(bytes.begin(), bytes.end(), together.begin())), rows << " rows of " << inputs);
       }
       operands.rows = 1;
-      for (std::size_t row = 0; row < static_cast<std::size_t>(most_rows); row += row < 16 ? 1 : 9) {
+      for (std::size_t row = 0; row < static_cast<std::size_t>(max_rows); row += row < 16 ? 1 : 9) {
         const device_numbers alone(kind.out_type, size_of(1, 72));
-        operands.x = each.device_x.data() + row * size_of(bytes_of(each.x_type), inputs);
+        operands.x = layer.device_x.data() + row * size_of(bytes_of(layer.x_type), inputs);
         operands.out = alone.data();
-        linear(operands, on);
+        linear(operands, cuda_stream);
         const auto bytes = alone.bytes();
         BOOST_TEST(
             (std::equal(bytes.begin(), bytes.end(), together.begin() + static_cast<std::ptrdiff_t>(row * row_bytes))),
@@ -387,19 +388,19 @@ BOOST_AUTO_TEST_CASE(a_norm_begins_where_its_numbers_are_written_and_ends_in_the
                           reinterpret_cast<float*>(static_cast<void*>(squares.data()))};
             second.x = next.data();
             second.squares = first.next.squares;
-            device_stream on;
-            linear(first, on);
-            linear(second, on);
+            device_stream cuda_stream;
+            linear(first, cuda_stream);
+            linear(second, cuda_stream);
 
             const auto written = sums.read(), squared = squares.read();
             BOOST_TEST(error_of(written, down.expected()) < 1e-3 + precision_of(number::f32));
             std::vector<float> weighted(written.size());
             std::vector<double> of_squares(squared.size());
-            for (std::size_t at = 0; at < written.size(); ++at) {
-              const auto column = at % size_of(1, width);
-              weighted[at] = written[at] * up.norm[column];
-              of_squares[at / size_of(1, width) * (squared.size() / size_of(1, rows)) + column / squared_numbers] +=
-                  double{written[at]} * written[at];
+            for (std::size_t index = 0; index < written.size(); ++index) {
+              const auto column = index % size_of(1, width);
+              weighted[index] = written[index] * up.norm[column];
+              of_squares[index / size_of(1, width) * (squared.size() / size_of(1, rows)) + column / squared_numbers] +=
+                  double{written[index]} * written[index];
             }
             BOOST_TEST((next.read() == rounded_to(type, weighted)));
             BOOST_TEST(error_of(squared, of_squares) < 1e-5);
@@ -417,21 +418,21 @@ BOOST_AUTO_TEST_CASE(many_rows_are_what_few_are_to_the_bit) {
   for (const linear_kind& kind : all_kinds()) {
     if (kind.normed) continue;
     for (const auto& [rows, inputs, outputs] : {shapes[stream % 5], shapes[(stream + 2) % 5]}) {
-      const linear_case each(kind, {rows, inputs, outputs}, ++stream);
-      device_stream on;
-      const device_numbers expected = each.make_out();
-      for (int first = 0; first < rows; first += most_linear_rows) {
-        auto some = each.operands(expected);
-        some.rows = std::min(most_linear_rows, rows - first);
-        some.x = each.device_x.data() + size_of(first, inputs) * size_of(1, bytes_of(kind.type));
+      const linear_case layer(kind, {rows, inputs, outputs}, ++stream);
+      device_stream cuda_stream;
+      const device_numbers expected = layer.make_out();
+      for (int first = 0; first < rows; first += max_linear_rows) {
+        auto some = layer.operands(expected);
+        some.rows = std::min(max_linear_rows, rows - first);
+        some.x = layer.device_x.data() + size_of(first, inputs) * size_of(1, bytes_of(kind.type));
         some.out = expected.data() + size_of(first, outputs) * size_of(1, bytes_of(kind.out_type));
-        linear(some, on);
+        linear(some, cuda_stream);
       }
       for (const int blocks : {1, 1000}) {  // large thread blocks, and small ones
-        const device_numbers out = each.make_out();
-        auto operands = each.operands(out);
+        const device_numbers out = layer.make_out();
+        auto operands = layer.operands(out);
         operands.blocks = blocks;
-        linear_of_many_rows(operands, on);
+        linear_of_many_rows(operands, cuda_stream);
         BOOST_TEST((out.bytes() == expected.bytes()),
                    name_of(kind.type) << " to " << name_of(kind.out_type) << ", result "
                                       << static_cast<int>(kind.result) << ", " << rows << " rows of " << inputs
@@ -469,24 +470,24 @@ BOOST_AUTO_TEST_CASE(a_norm_within_a_product_is_that_of_its_own_kernel) {
   std::uint32_t stream = 3100;
   for (const number type : half_types)
     for (const int inputs : {8, 200, 576, 1032, 4096, 9216}) {
-      const linear_case each({.type = type, .out_type = number::f32, .normed = true}, {3, inputs, 33}, ++stream);
-      const device_numbers within = each.make_out(), behind = each.make_out();
-      const device_numbers normed(type, each.x.size());
-      device_stream on;
-      auto operands = each.operands(within);
-      linear(operands, on);
-      add_rms_norm({.residual = each.device_x.data(),
+      const linear_case layer({.type = type, .out_type = number::f32, .normed = true}, {3, inputs, 33}, ++stream);
+      const device_numbers within = layer.make_out(), behind = layer.make_out();
+      const device_numbers normed(type, layer.x.size());
+      device_stream cuda_stream;
+      auto operands = layer.operands(within);
+      linear(operands, cuda_stream);
+      add_rms_norm({.residual = layer.device_x.data(),
                     .residual_type = number::f32,
-                    .weight = each.device_norm.data(),
+                    .weight = layer.device_norm.data(),
                     .weight_type = type,
                     .epsilon = epsilon,
                     .out = normed.data(),
                     .type = type,
                     .rows = 3,
                     .width = inputs},
-                   on);
+                   cuda_stream);
       operands.x = normed.data(), operands.norm = nullptr, operands.out = behind.data();
-      linear(operands, on);
+      linear(operands, cuda_stream);
       BOOST_TEST((within.bytes() == behind.bytes()), inputs << " inputs");
     }
 }
@@ -505,15 +506,15 @@ BOOST_AUTO_TEST_CASE(a_recorded_chain_does_what_its_links_do_one_by_one,
     first.x = residual.data();
     second.x = gated.data();
     first.blocks = second.blocks = 132;
-    device_stream on;
+    device_stream cuda_stream;
     std::vector<std::vector<std::byte>> one_by_one;
     for (int link = 0; link < links; ++link) {
-      linear(first, on);
+      linear(first, cuda_stream);
       one_by_one.push_back(gated.bytes());
-      linear(second, on);
+      linear(second, cuda_stream);
       one_by_one.push_back(residual.bytes());
     }
-    const captured_graph chain(on, [&](cudaStream_t stream) {
+    const captured_graph chain(cuda_stream, [&](cudaStream_t stream) {
       for (int link = 0; link < links; ++link) {
         linear(first, stream);
         linear(second, stream);
@@ -521,11 +522,11 @@ BOOST_AUTO_TEST_CASE(a_recorded_chain_does_what_its_links_do_one_by_one,
     });
     for (int time = 0; time < 20; ++time) {
       residual.write(up.x);
-      chain.replay(on);
-      chain.replay(on);  // goes on from where the first one ends
+      chain.replay(cuda_stream);
+      chain.replay(cuda_stream);  // goes on from where the first one ends
       BOOST_REQUIRE((cudaDeviceSynchronize() == cudaSuccess));
       residual.write(up.x);
-      chain.replay(on);
+      chain.replay(cuda_stream);
       BOOST_TEST((residual.bytes() == one_by_one.back()));
       BOOST_TEST((gated.bytes() == one_by_one[one_by_one.size() - 2]));
     }
@@ -544,21 +545,27 @@ BOOST_AUTO_TEST_CASE(what_it_cannot_take_is_refused) {
     change(bad);
     BOOST_CHECK_THROW(linear(bad, nullptr), std::invalid_argument);
   };
-  refused([](auto& of) { of.rows = most_linear_rows + 1; });
-  refused([](auto& of) { of.inputs = 12; });
-  refused([](auto& of) { of.outputs = 0; });
-  refused([](auto& of) { of.blocks = 0; });
-  refused([](auto& of) { of.type = of.out_type = number::f32; });
-  refused([](auto& of) { of.out_type = number::f16; });
-  refused([](auto& of) { of.result = linear_result::added; });
-  refused([](auto& of) { of.packing = weight_packing::int8; });
-  refused([](auto& of) { of.packing = weight_packing::int8, of.scales = &of, of.rows = most_linear_rows + 1; });
-  refused(
-      [](auto& of) { of.packing = weight_packing::int8, of.scales = of.norm = &of, of.rows = most_normed_rows + 1; });
-  refused([](auto& of) { of.norm = &of, of.squares = &of.epsilon; });
-  refused([](auto& of) { of.next.norm = &of; });
-  refused([](auto& of) { of.scales = &of; });
-  refused([](auto& of) { of.packing = weight_packing::int4, of.scales = &of, of.inputs = 40; });
+  refused([](auto& operands) { operands.rows = max_linear_rows + 1; });
+  refused([](auto& operands) { operands.inputs = 12; });
+  refused([](auto& operands) { operands.outputs = 0; });
+  refused([](auto& operands) { operands.blocks = 0; });
+  refused([](auto& operands) { operands.type = operands.out_type = number::f32; });
+  refused([](auto& operands) { operands.out_type = number::f16; });
+  refused([](auto& operands) { operands.result = linear_result::added; });
+  refused([](auto& operands) { operands.packing = weight_packing::int8; });
+  refused([](auto& operands) {
+    operands.packing = weight_packing::int8, operands.scales = &operands, operands.rows = max_linear_rows + 1;
+  });
+  refused([](auto& operands) {
+    operands.packing = weight_packing::int8, operands.scales = operands.norm = &operands,
+    operands.rows = max_normed_rows + 1;
+  });
+  refused([](auto& operands) { operands.norm = &operands, operands.squares = &operands.epsilon; });
+  refused([](auto& operands) { operands.next.norm = &operands; });
+  refused([](auto& operands) { operands.scales = &operands; });
+  refused([](auto& operands) {
+    operands.packing = weight_packing::int4, operands.scales = &operands, operands.inputs = 40;
+  });
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -60,7 +60,7 @@ class random_source {
   unsigned below(unsigned end) { return static_cast<unsigned>(bits() % end); }
   float normal() {
     const std::uint64_t x = bits();
-    const auto quarter = [&](int at) { return static_cast<float>(x >> (16 * at) & 0xffff) / 65536.0F - 0.5F; };
+    const auto quarter = [&](int index) { return static_cast<float>(x >> (16 * index) & 0xffff) / 65536.0F - 0.5F; };
     return 1.7320508F * (quarter(0) + quarter(1) + quarter(2) + quarter(3));
   }
   std::vector<float> normals(std::size_t count) {
@@ -73,53 +73,53 @@ class random_source {
   std::uint64_t state_;
 };
 
-inline void encode(number type, float value, std::byte* to) {
+inline void encode(number type, float value, std::byte* target) {
   if (type == number::f32) {
-    std::memcpy(to, &value, 4);
+    std::memcpy(target, &value, 4);
   } else if (type == number::f16) {
     const __half x = __float2half_rn(value);
-    std::memcpy(to, &x, 2);
+    std::memcpy(target, &x, 2);
   } else if (type == number::bf16) {
     const __nv_bfloat16 x = __float2bfloat16_rn(value);
-    std::memcpy(to, &x, 2);
+    std::memcpy(target, &x, 2);
   } else {
     const __nv_fp8_storage_t x = __nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3);
-    std::memcpy(to, &x, 1);
+    std::memcpy(target, &x, 1);
   }
 }
 
-inline float decode(number type, const std::byte* from) {
+inline float decode(number type, const std::byte* source) {
   if (type == number::f32) {
     float value = 0;
-    std::memcpy(&value, from, 4);
+    std::memcpy(&value, source, 4);
     return value;
   }
   if (type == number::f16) {
     __half x;
-    std::memcpy(&x, from, 2);
+    std::memcpy(&x, source, 2);
     return __half2float(x);
   }
   if (type == number::bf16) {
     __nv_bfloat16 x;
-    std::memcpy(&x, from, 2);
+    std::memcpy(&x, source, 2);
     return __bfloat162float(x);
   }
   __nv_fp8_storage_t x = 0;
-  std::memcpy(&x, from, 1);
+  std::memcpy(&x, source, 1);
   return __half2float(__half(__nv_cvt_fp8_to_halfraw(x, __NV_E4M3)));
 }
 
 inline std::vector<std::byte> encoded(number type, const std::vector<float>& values) {
   const auto size = static_cast<std::size_t>(bytes_of(type));
   std::vector<std::byte> bytes(values.size() * size);
-  for (std::size_t at = 0; at < values.size(); ++at) encode(type, values[at], bytes.data() + at * size);
+  for (std::size_t index = 0; index < values.size(); ++index) encode(type, values[index], bytes.data() + index * size);
   return bytes;
 }
 
 inline std::vector<float> decoded(number type, const std::vector<std::byte>& bytes) {
   const auto size = static_cast<std::size_t>(bytes_of(type));
   std::vector<float> values(bytes.size() / size);
-  for (std::size_t at = 0; at < values.size(); ++at) values[at] = decode(type, bytes.data() + at * size);
+  for (std::size_t index = 0; index < values.size(); ++index) values[index] = decode(type, bytes.data() + index * size);
   return values;
 }
 
@@ -153,10 +153,10 @@ inline double precision_of(number type) { return type == number::f32 ? 1e-6 : ty
 inline double error_of(const std::vector<float>& values, const std::vector<double>& expected) {
   if (values.size() != expected.size()) return INFINITY;
   double worst = 0, largest = 1e-30;
-  for (std::size_t at = 0; at < values.size(); ++at) {
-    const double difference = std::abs(values[at] - expected[at]);
+  for (std::size_t index = 0; index < values.size(); ++index) {
+    const double difference = std::abs(values[index] - expected[index]);
     if (!(difference <= worst)) worst = std::isnan(difference) ? INFINITY : difference;
-    largest = std::max(largest, std::abs(expected[at]));
+    largest = std::max(largest, std::abs(expected[index]));
   }
   return worst / largest;
 }

@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_SUITE(cuda_prompt_tables_test, *boost::unit_test::precondition(o
 
 BOOST_AUTO_TEST_CASE(rows_say_where_prompts_begin_and_how_long_they_are) {
   for (const int rows : {5, 16}) {
-    const tabled made(some_prompts, rows);
+    const tabled tables(some_prompts, rows);
     std::vector<std::int64_t> query_offsets, out_offsets;
     std::vector<std::int32_t> query_lengths, key_lengths;
     std::int64_t start = 0;
@@ -83,43 +83,44 @@ BOOST_AUTO_TEST_CASE(rows_say_where_prompts_begin_and_how_long_they_are) {
       query_lengths.push_back(is_prompt ? some_prompts[row].count : 0);
       key_lengths.push_back(is_prompt ? some_prompts[row].length : 0);
     }
-    BOOST_TEST((made.query_offsets.read() == query_offsets));
-    BOOST_TEST((made.out_offsets.read() == out_offsets));
-    BOOST_TEST((made.query_lengths.read() == query_lengths));
-    BOOST_TEST((made.key_lengths.read() == key_lengths));
+    BOOST_TEST((tables.query_offsets.read() == query_offsets));
+    BOOST_TEST((tables.out_offsets.read() == out_offsets));
+    BOOST_TEST((tables.query_lengths.read() == query_lengths));
+    BOOST_TEST((tables.key_lengths.read() == key_lengths));
   }
 }
 
 BOOST_AUTO_TEST_CASE(pages_hold_the_tokens_of_slots_and_zeros_behind_them) {
-  const tabled made(some_prompts, 8);
-  const auto table = made.page_table.read();
-  const auto check = [&](const std::vector<std::byte>& now, const std::vector<std::byte>& before) {
+  const tabled tables(some_prompts, 8);
+  const auto table = tables.page_table.read();
+  const auto check = [&](const std::vector<std::byte>& now, const std::vector<std::byte>& previous) {
     for (std::size_t row = 0; row < some_prompts.size(); ++row) {
       const auto& [slot, length, count] = some_prompts[row];
       const int held = (length + page_tokens - 1) / page_tokens * page_tokens;
       for (int token = 0; token < held; ++token) {
         const auto page = table[row * slot_pages + static_cast<std::size_t>(token / page_tokens)];
-        const auto at = static_cast<std::size_t>(page * page_tokens + token % page_tokens) * token_bytes;
+        const auto offset = static_cast<std::size_t>(page * page_tokens + token % page_tokens) * token_bytes;
         const auto expected = static_cast<std::size_t>(slot * slot_pages * page_tokens + token) * token_bytes;
-        BOOST_TEST_REQUIRE(at == expected);
+        BOOST_TEST_REQUIRE(offset == expected);
         for (std::size_t byte = 0; byte < token_bytes; ++byte) {
           const bool is_cleared = token >= length;
-          if (!is_cleared && now[at + byte] == std::byte{0}) BOOST_ERROR("a token of row " << row << " was cleared");
-          if (is_cleared && now[at + byte] != std::byte{0}) BOOST_ERROR("row " << row << " has no zero behind it");
+          if (!is_cleared && now[offset + byte] == std::byte{0})
+            BOOST_ERROR("a token of row " << row << " was cleared");
+          if (is_cleared && now[offset + byte] != std::byte{0}) BOOST_ERROR("row " << row << " has no zero behind it");
         }
       }
     }
     std::size_t changed = 0;
-    for (std::size_t at = 0; at < now.size(); ++at) changed += now[at] != before[at];
+    for (std::size_t index = 0; index < now.size(); ++index) changed += now[index] != previous[index];
     BOOST_TEST(changed == std::size_t{42 + 63 + 63} * token_bytes);
   };
-  check(made.keys.read(), made.keys_before);
-  check(made.values.read(), made.values_before);
+  check(tables.keys.read(), tables.keys_before);
+  check(tables.values.read(), tables.values_before);
 }
 
 BOOST_AUTO_TEST_CASE(entries_behind_the_last_page_are_pages_that_a_prompt_has) {
-  const tabled made(some_prompts, 8);
-  const auto table = made.page_table.read();
+  const tabled tables(some_prompts, 8);
+  const auto table = tables.page_table.read();
   for (std::size_t row = 0; row < 8; ++row) {
     const auto& prompt = some_prompts[row < some_prompts.size() ? row : 0];
     const int first = prompt.slot * slot_pages;

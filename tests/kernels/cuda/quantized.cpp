@@ -29,14 +29,14 @@ BOOST_AUTO_TEST_CASE(blocks_hold_what_the_codec_defines_and_attention_reads_them
   for (const auto& [keys, values] : all_formats)
     for (const number type : half_types)
       for (const int head_dim : {64, 96, 128, 256}) {
-        const quantized_case each{.keys = keys,
-                                  .values = values,
-                                  .type = type,
-                                  .heads = 8,
-                                  .head_dim = head_dim,
-                                  .lengths = {1, 191, 192, 450, 704}};
-        BOOST_TEST_CONTEXT(each.description()) {
-          quantized_setup setup(each);
+        const quantized_case params{.keys = keys,
+                                    .values = values,
+                                    .type = type,
+                                    .heads = 8,
+                                    .head_dim = head_dim,
+                                    .lengths = {1, 191, 192, 450, 704}};
+        BOOST_TEST_CONTEXT(params.description()) {
+          quantized_setup setup(params);
           device_stream stream;
           setup.append(60, stream);
           for (int slot = 0; slot < 5; ++slot) setup.check_gathered(slot);
@@ -48,10 +48,10 @@ BOOST_AUTO_TEST_CASE(blocks_hold_what_the_codec_defines_and_attention_reads_them
 BOOST_AUTO_TEST_CASE(every_group_of_heads_reads_them) {
   for (const auto& [keys, values] : all_formats)
     for (const int group : {1, 3, 4, 8, 16, 20}) {
-      const quantized_case each{
+      const quantized_case params{
           .keys = keys, .values = values, .heads = 2 * group, .head_dim = 128, .lengths = {300, 704}};
-      BOOST_TEST_CONTEXT(each.description()) {
-        quantized_setup setup(each);
+      BOOST_TEST_CONTEXT(params.description()) {
+        quantized_setup setup(params);
         device_stream stream;
         setup.append(60, stream);
         setup.attend(2, 0, stream);
@@ -61,10 +61,10 @@ BOOST_AUTO_TEST_CASE(every_group_of_heads_reads_them) {
 
 BOOST_AUTO_TEST_CASE(blocks_are_the_same_however_tokens_arrive) {
   for (const int residual : {0, 50, 128}) {
-    quantized_case each{.keys = int4_by_channel, .values = int4_by_token, .lengths = {320, 257}};
-    each.residual = residual;
-    each.longest = 320;
-    quantized_setup chunks(each), single(each);
+    quantized_case params{.keys = int4_by_channel, .values = int4_by_token, .lengths = {320, 257}};
+    params.residual = residual;
+    params.longest = 320;
+    quantized_setup chunks(params), single(params);
     device_stream stream;
     chunks.append(63, stream);
     single.append(1, stream);
@@ -75,9 +75,9 @@ BOOST_AUTO_TEST_CASE(blocks_are_the_same_however_tokens_arrive) {
 
 // Queries of one step each read their own quantized length, whatever later ones have had quantized.
 BOOST_AUTO_TEST_CASE(an_earlier_query_reads_what_its_own_length_says) {
-  quantized_case each{
+  quantized_case params{
       .keys = int4_by_channel, .values = int4_by_token, .heads = 8, .head_dim = 128, .lengths = {704, 514}};
-  quantized_setup setup(each);
+  quantized_setup setup(params);
   device_stream stream;
   setup.append(64, stream);
   for (const int back : {0, 1, 2, 3, 40, 60}) setup.attend(2, back, stream);
@@ -86,15 +86,15 @@ BOOST_AUTO_TEST_CASE(an_earlier_query_reads_what_its_own_length_says) {
 BOOST_AUTO_TEST_CASE(a_window_hides_old_blocks_and_their_places_are_used_again) {
   for (const auto& [keys, values] : all_formats)
     for (const int window : {100, 200, 300}) {
-      const quantized_case each{.keys = keys,
-                                .values = values,
-                                .heads = 6,
-                                .head_dim = 128,
-                                .window = window,
-                                .quantized_ring = 6,
-                                .lengths = {90, 230, 500, 700}};
-      BOOST_TEST_CONTEXT(each.description()) {
-        quantized_setup setup(each);
+      const quantized_case params{.keys = keys,
+                                  .values = values,
+                                  .heads = 6,
+                                  .head_dim = 128,
+                                  .window = window,
+                                  .quantized_ring = 6,
+                                  .lengths = {90, 230, 500, 700}};
+      BOOST_TEST_CONTEXT(params.description()) {
+        quantized_setup setup(params);
         device_stream stream;
         setup.append(50, stream);
         for (int slot = 0; slot < 4; ++slot) setup.check_gathered(slot);
@@ -165,13 +165,13 @@ class repeated_step {
 };
 
 BOOST_AUTO_TEST_CASE(a_replayed_graph_appends_packs_and_attends_as_single_launches_do) {
-  const quantized_case each{.keys = int4_by_channel, .values = int4_by_token, .residual = 64, .lengths = {1, 1}};
-  repeated_step replayed(each), eager(each);
+  const quantized_case params{.keys = int4_by_channel, .values = int4_by_token, .residual = 64, .lengths = {1, 1}};
+  repeated_step replayed(params), eager(params);
   device_stream stream;
-  const captured_graph graph(stream, [&](cudaStream_t on) { replayed.launch(on); });
+  const captured_graph graph(stream, [&](cudaStream_t capture) { replayed.launch(capture); });
   random_source random(800);
   for (std::int32_t position = 0; position < 300; ++position) {
-    const std::vector<float> qkv = random.normals(static_cast<std::size_t>(2 * each.width()));
+    const std::vector<float> qkv = random.normals(static_cast<std::size_t>(2 * params.width()));
     replayed.steer(position, qkv);
     eager.steer(position, qkv);
     graph.replay(stream);

@@ -20,7 +20,7 @@ inline std::vector<float> quantized_and_not(const quantized_format& format, int 
                                             const std::vector<float>& values) {
   const auto half = [](float x) { return __half2float(__float2half_rn(x)); };
   const auto index = [&](int token, int dim) { return static_cast<std::size_t>(token * dims + dim); };
-  const auto most_code = static_cast<float>((1 << format.bits) - 1);
+  const auto max_code = static_cast<float>((1 << format.bits) - 1);
   std::vector<float> out(values.size());
   const auto group = [&](int token, int tokens, int dim, int count) {
     float least = INFINITY, most = -INFINITY;
@@ -29,11 +29,11 @@ inline std::vector<float> quantized_and_not(const quantized_format& format, int 
         least = std::min(least, values[index(t, d)]);
         most = std::max(most, values[index(t, d)]);
       }
-    const float minimum = half(least), scale = half((most - minimum) / most_code);
+    const float minimum = half(least), scale = half((most - minimum) / max_code);
     for (int t = token; t < token + tokens; ++t)
       for (int d = dim; d < dim + count; ++d) {
         const float code =
-            scale > 0 ? std::clamp(std::nearbyint((values[index(t, d)] - minimum) / scale), 0.0F, most_code) : 0.0F;
+            scale > 0 ? std::clamp(std::nearbyint((values[index(t, d)] - minimum) / scale), 0.0F, max_code) : 0.0F;
         out[index(t, d)] = std::fma(code, scale, minimum);
       }
   };
@@ -108,11 +108,13 @@ class quantized_setup {
       std::vector<std::int32_t> slots = {-1}, positions = {first + case_.residual + 63};
       std::vector<float> qkv(static_cast<std::size_t>(case_.width()));
       for (int slot = 0; slot < static_cast<int>(slots_.size()); ++slot)
-        for (int at = first; at < std::min(first + chunk, case_.lengths[static_cast<std::size_t>(slot)]); ++at) {
+        for (int position = first; position < std::min(first + chunk, case_.lengths[static_cast<std::size_t>(slot)]);
+             ++position) {
           slots.push_back(slot);
-          positions.push_back(at);
-          const auto from = slots_[static_cast<std::size_t>(slot)].qkv.begin() + std::ptrdiff_t{at} * case_.width();
-          qkv.insert(qkv.end(), from, from + case_.width());
+          positions.push_back(position);
+          const auto begin =
+              slots_[static_cast<std::size_t>(slot)].qkv.begin() + std::ptrdiff_t{position} * case_.width();
+          qkv.insert(qkv.end(), begin, begin + case_.width());
         }
       const device_array<std::int32_t> on_slots(slots), on_positions(positions);
       const device_numbers rows(case_.type, qkv);
@@ -131,8 +133,8 @@ class quantized_setup {
     if (!quantized) return given(value, slot, position);
     auto& known = unquantized_[{value, slot, block}];
     if (known.empty()) known = unquantized(value, slot, block);
-    const auto from = known.begin() + std::ptrdiff_t{position - block} * case_.kv_width();
-    return {from, from + case_.kv_width()};
+    const auto begin = known.begin() + std::ptrdiff_t{position - block} * case_.kv_width();
+    return {begin, begin + case_.kv_width()};
   }
 
   void check_gathered(int slot) {
@@ -152,10 +154,10 @@ class quantized_setup {
                         .type = case_.type},
                        nullptr);
     for (const bool value : {false, true}) {
-      std::vector<float> all;
+      std::vector<float> numbers;
       for (int position = first; position < length; ++position)
-        for (const float each : expected(value, slot, position, position < quantized)) all.push_back(each);
-      BOOST_TEST(((value ? values : keys).read() == rounded_to(case_.type, all)));
+        for (const float each : expected(value, slot, position, position < quantized)) numbers.push_back(each);
+      BOOST_TEST(((value ? values : keys).read() == rounded_to(case_.type, numbers)));
     }
   }
 
@@ -166,8 +168,8 @@ class quantized_setup {
     for (std::size_t slot = 0; slot < slots_.size(); ++slot) {
       slots.push_back(static_cast<std::int32_t>(slot));
       positions.push_back(std::max(0, case_.lengths[slot] - 1 - back));
-      const auto from = query(static_cast<int>(slot), positions.back());
-      q.insert(q.end(), from, from + case_.heads * case_.head_dim);
+      const auto begin = query(static_cast<int>(slot), positions.back());
+      q.insert(q.end(), begin, begin + case_.heads * case_.head_dim);
     }
     const auto rows = static_cast<int>(slots.size());
     const device_array<std::int32_t> on_slots(slots), on_positions(positions);
@@ -189,8 +191,8 @@ class quantized_setup {
     workspace.read();
     BOOST_TEST((counters.read() == no_counts(rows * case_.heads)));
     for (int row = 0; row < rows; ++row) BOOST_TEST_CONTEXT("position " << positions[static_cast<std::size_t>(row)]) {
-        const auto from = values.begin() + std::ptrdiff_t{row} * case_.heads * case_.head_dim;
-        BOOST_TEST(error_of({from, from + case_.heads * case_.head_dim},
+        const auto begin = values.begin() + std::ptrdiff_t{row} * case_.heads * case_.head_dim;
+        BOOST_TEST(error_of({begin, begin + case_.heads * case_.head_dim},
                             attended(row, positions[static_cast<std::size_t>(row)])) < tolerance());
       }
     return out.bytes();
@@ -228,25 +230,25 @@ class quantized_setup {
   }
 
   std::vector<float> given(bool value, int slot, int position) const {
-    const auto from = query(slot, position) + case_.heads * case_.head_dim + (value ? case_.kv_width() : 0);
-    return {from, from + case_.kv_width()};
+    const auto begin = query(slot, position) + case_.heads * case_.head_dim + (value ? case_.kv_width() : 0);
+    return {begin, begin + case_.kv_width()};
   }
 
   std::vector<float> unquantized(bool value, int slot, int block) const {
-    std::vector<float> all(static_cast<std::size_t>(64 * case_.kv_width()));
+    std::vector<float> result(static_cast<std::size_t>(64 * case_.kv_width()));
     for (int head = 0; head < case_.kv_heads; ++head) {
       std::vector<float> numbers;
       for (int token = 0; token < 64; ++token) {
         const std::vector<float> row = given(value, slot, block + token);
-        const auto from = row.begin() + std::ptrdiff_t{head} * case_.head_dim;
-        numbers.insert(numbers.end(), from, from + case_.head_dim);
+        const auto begin = row.begin() + std::ptrdiff_t{head} * case_.head_dim;
+        numbers.insert(numbers.end(), begin, begin + case_.head_dim);
       }
-      const std::vector<float> result = quantized_and_not(value ? case_.values : case_.keys, case_.head_dim, numbers);
+      const std::vector<float> kept = quantized_and_not(value ? case_.values : case_.keys, case_.head_dim, numbers);
       for (int token = 0; token < 64; ++token)
-        std::copy_n(result.begin() + std::ptrdiff_t{token} * case_.head_dim, case_.head_dim,
-                    all.begin() + std::ptrdiff_t{token} * case_.kv_width() + std::ptrdiff_t{head} * case_.head_dim);
+        std::copy_n(kept.begin() + std::ptrdiff_t{token} * case_.head_dim, case_.head_dim,
+                    result.begin() + std::ptrdiff_t{token} * case_.kv_width() + std::ptrdiff_t{head} * case_.head_dim);
     }
-    return all;
+    return result;
   }
 
   // softmax(scale q k^T) v in double, over what the query reads: quantized up to where its own length says.
@@ -270,7 +272,8 @@ class quantized_setup {
           out[static_cast<std::size_t>(head * dims + dim)] += weight * value[static_cast<std::size_t>(kv + dim)];
       }
     }
-    for (std::size_t at = 0; at < out.size(); ++at) out[at] /= weights[at / static_cast<std::size_t>(dims)];
+    for (std::size_t index = 0; index < out.size(); ++index)
+      out[index] /= weights[index / static_cast<std::size_t>(dims)];
     return out;
   }
 

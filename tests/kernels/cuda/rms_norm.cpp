@@ -16,11 +16,11 @@ struct norm_types {
 };
 
 std::vector<norm_types> all_types() {
-  std::vector<norm_types> all;
+  std::vector<norm_types> types;
   for (const number type : half_types)
     for (const number residual : {number::f32, type})
-      for (const number weight : {number::f32, type}) all.push_back({type, residual, weight});
-  return all;
+      for (const number weight : {number::f32, type}) types.push_back({type, residual, weight});
+  return types;
 }
 
 struct norm_case {
@@ -38,10 +38,10 @@ struct norm_case {
   }
 
   std::vector<float> sums(bool add) const {
-    std::vector<float> all = residual;
+    std::vector<float> result = residual;
     if (add)
-      for (std::size_t at = 0; at < all.size(); ++at) all[at] += delta[at];
-    return rounded_to(types.residual, all);
+      for (std::size_t index = 0; index < result.size(); ++index) result[index] += delta[index];
+    return rounded_to(types.residual, result);
   }
 
   std::vector<double> expected(const std::vector<float>& x, double epsilon, double offset) const {
@@ -49,35 +49,36 @@ struct norm_case {
     const auto columns = static_cast<std::size_t>(width);
     for (std::size_t row = 0; row < x.size(); row += columns) {
       double squares = 0;
-      for (std::size_t at = row; at < row + columns; ++at) squares += double{x[at]} * x[at];
+      for (std::size_t index = row; index < row + columns; ++index) squares += double{x[index]} * x[index];
       const double scale = 1 / std::sqrt(squares / width + epsilon);
-      for (std::size_t at = 0; at < columns; ++at) out[row + at] = x[row + at] * scale * (weight[at] + offset);
+      for (std::size_t column = 0; column < columns; ++column)
+        out[row + column] = x[row + column] * scale * (weight[column] + offset);
     }
     return out;
   }
 };
 
-void check(const norm_case& each, bool add) {
-  device_numbers residual(each.types.residual, each.residual), delta(each.types.type, each.delta);
-  device_numbers weight(each.types.weight, each.weight), out(each.types.type, each.residual.size());
+void check(const norm_case& layer, bool add) {
+  device_numbers residual(layer.types.residual, layer.residual), delta(layer.types.type, layer.delta);
+  device_numbers weight(layer.types.weight, layer.weight), out(layer.types.type, layer.residual.size());
   device_stream stream;
   add_rms_norm({.residual = residual.data(),
-                .residual_type = each.types.residual,
+                .residual_type = layer.types.residual,
                 .delta = add ? delta.data() : nullptr,
                 .weight = weight.data(),
-                .weight_type = each.types.weight,
+                .weight_type = layer.types.weight,
                 .weight_offset = 0.5F,
                 .epsilon = 1e-3F,
                 .out = out.data(),
-                .type = each.types.type,
-                .rows = each.rows,
-                .width = each.width},
+                .type = layer.types.type,
+                .rows = layer.rows,
+                .width = layer.width},
                stream);
-  const std::vector<float> sums = each.sums(add);
+  const std::vector<float> sums = layer.sums(add);
   BOOST_TEST((residual.read() == sums));
-  BOOST_TEST((delta.read() == each.delta));
-  BOOST_TEST((weight.read() == each.weight));
-  BOOST_TEST(error_of(out.read(), each.expected(sums, 1e-3, 0.5)) < precision_of(each.types.type));
+  BOOST_TEST((delta.read() == layer.delta));
+  BOOST_TEST((weight.read() == layer.weight));
+  BOOST_TEST(error_of(out.read(), layer.expected(sums, 1e-3, 0.5)) < precision_of(layer.types.type));
 }
 
 BOOST_AUTO_TEST_SUITE(cuda_rms_norm_test, *boost::unit_test::precondition(on_device))
@@ -93,24 +94,24 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_definition_for_every_type_and_width) {
 }
 
 BOOST_AUTO_TEST_CASE(a_row_is_the_same_to_the_bit_alone_and_among_others) {
-  const norm_case each({number::bf16, number::f32, number::bf16}, 9, 4096, 1);
-  const device_numbers weight(number::bf16, each.weight), delta(number::bf16, each.delta);
-  device_numbers together(number::f32, each.residual), alone(number::f32, each.residual);
-  const device_numbers out(number::bf16, each.residual.size()), out_alone(number::bf16, each.residual.size());
+  const norm_case layer({number::bf16, number::f32, number::bf16}, 9, 4096, 1);
+  const device_numbers weight(number::bf16, layer.weight), delta(number::bf16, layer.delta);
+  device_numbers together(number::f32, layer.residual), alone(number::f32, layer.residual);
+  const device_numbers out(number::bf16, layer.residual.size()), out_alone(number::bf16, layer.residual.size());
   device_stream stream;
   add_rms_norm_operands operands{.residual = together.data(),
                                  .delta = delta.data(),
                                  .weight = weight.data(),
                                  .out = out.data(),
-                                 .rows = each.rows,
-                                 .width = each.width};
+                                 .rows = layer.rows,
+                                 .width = layer.width};
   add_rms_norm(operands, stream);
   operands.rows = 1;
-  for (int row = 0; row < each.rows; ++row) {
-    const std::ptrdiff_t at = std::ptrdiff_t{row} * each.width;
-    operands.residual = alone.data() + at * 4;
-    operands.delta = delta.data() + at * 2;
-    operands.out = out_alone.data() + at * 2;
+  for (int row = 0; row < layer.rows; ++row) {
+    const std::ptrdiff_t offset = std::ptrdiff_t{row} * layer.width;
+    operands.residual = alone.data() + offset * 4;
+    operands.delta = delta.data() + offset * 2;
+    operands.out = out_alone.data() + offset * 2;
     add_rms_norm(operands, stream);
   }
   BOOST_TEST((out.bytes() == out_alone.bytes()));
@@ -121,12 +122,12 @@ BOOST_AUTO_TEST_CASE(codes_are_those_of_its_quantized_rows) {
   std::uint32_t stream = 400;
   for (const number type : half_types)
     for (const int width : {16, 576, 4096, 8192, 16384}) {
-      const norm_case each({type, number::f32, type}, 3, width, ++stream);
-      const device_numbers residual(number::f32, each.residual), weight(type, each.weight);
-      const device_numbers out(type, each.residual.size()), codes(number::fp8, each.residual.size());
-      const device_numbers expected(number::fp8, each.residual.size());
+      const norm_case layer({type, number::f32, type}, 3, width, ++stream);
+      const device_numbers residual(number::f32, layer.residual), weight(type, layer.weight);
+      const device_numbers out(type, layer.residual.size()), codes(number::fp8, layer.residual.size());
+      const device_numbers expected(number::fp8, layer.residual.size());
       const device_array<float> scales(std::vector<float>(3, NAN)), expected_scales(std::vector<float>(3, NAN));
-      device_stream on;
+      device_stream cuda_stream;
       add_rms_norm_operands operands{.residual = residual.data(),
                                      .weight = weight.data(),
                                      .weight_type = type,
@@ -134,17 +135,17 @@ BOOST_AUTO_TEST_CASE(codes_are_those_of_its_quantized_rows) {
                                      .type = type,
                                      .rows = 3,
                                      .width = width};
-      add_rms_norm(operands, on);
+      add_rms_norm(operands, cuda_stream);
       quantize_rows({.x = out.data(),
                      .type = type,
                      .codes = expected.data(),
                      .scales = expected_scales.data(),
                      .rows = 3,
                      .width = width},
-                    on);
+                    cuda_stream);
       operands.out = codes.data();
       operands.scales = scales.data();
-      add_rms_norm(operands, on);
+      add_rms_norm(operands, cuda_stream);
       BOOST_TEST((codes.bytes() == expected.bytes()), name_of(type) << ", width " << width);
       BOOST_TEST(scales.read() == expected_scales.read(), boost::test_tools::per_element());
     }

@@ -62,8 +62,8 @@ class rope_setup {
         memory_(c.wish),
         device_(number::f32, turns(c.pairs, c.near)),
         host_(number::f32, turns(c.pairs, c.multiples(), c.near)),
-        before_(rounded_to(c.type, random_source(400).normals(c.tokens() * c.stride()))),
-        qkv_(c.type, before_),
+        input_(rounded_to(c.type, random_source(400).normals(c.tokens() * c.stride()))),
+        qkv_(c.type, input_),
         sink_q_(c.type, c.tokens() * c.q_width()),
         slots_(c.slots),
         positions_(c.positions) {}
@@ -82,7 +82,7 @@ class rope_setup {
   void restart(const std::vector<std::int32_t>& slots, const std::vector<std::int32_t>& positions) {
     slots_.write(slots);
     positions_.write(positions);
-    qkv_.write(before_);
+    qkv_.write(input_);
     sink_q_.poison();
     memory_.upload();
   }
@@ -94,8 +94,8 @@ class rope_setup {
     std::size_t written = 0;
     for (std::size_t token = 0; token < case_.tokens(); ++token)
       written += check_token(token, now.data() + token * case_.stride(), inside.data() + token * case_.q_width());
-    const std::vector<std::byte> all = memory_.host();
-    const auto poisoned = static_cast<std::size_t>(std::count(all.begin(), all.end(), std::byte{0xff}));
+    const std::vector<std::byte> bytes = memory_.host();
+    const auto poisoned = static_cast<std::size_t>(std::count(bytes.begin(), bytes.end(), std::byte{0xff}));
     const std::size_t most = written * 2 * case_.kv_width() * static_cast<std::size_t>(bytes_of(case_.wish.type));
     BOOST_TEST(poisoned >= untouched.size() - most);  // nothing but the tokens' places was written
   }
@@ -103,33 +103,33 @@ class rope_setup {
  private:
   // How many places it should have in the cache: 1, or 0 for padding.
   std::size_t check_token(std::size_t token, const float* now, const float* inside) {
-    const float* from = before_.data() + token * case_.stride();
+    const float* input = input_.data() + token * case_.stride();
     const std::size_t q = case_.q_width(), kv = case_.kv_width();
     const int dims = case_.wish.head_dim, slot = case_.slots[token], position = case_.positions[token];
     const bool padding = slot < 0;
-    for (std::size_t at = q; at < case_.stride(); ++at) BOOST_REQUIRE(now[at] == from[at]);
-    for (std::size_t at = 0; at < q; ++at) {
-      const float* head = from + at / static_cast<std::size_t>(dims) * static_cast<std::size_t>(dims);
-      const int dim = static_cast<int>(at) % dims;
+    for (std::size_t index = q; index < case_.stride(); ++index) BOOST_REQUIRE(now[index] == input[index]);
+    for (std::size_t index = 0; index < q; ++index) {
+      const float* head = input + index / static_cast<std::size_t>(dims) * static_cast<std::size_t>(dims);
+      const int dim = static_cast<int>(index) % dims;
       if (padding) {
-        BOOST_REQUIRE(now[at] == from[at]);
+        BOOST_REQUIRE(now[index] == input[index]);
       } else {
-        near(now[at], rotated(head, dim, case_.pairs, position), case_.type);
+        near(now[index], rotated(head, dim, case_.pairs, position), case_.type);
       }
       if (padding || case_.wish.sinks == 0)
-        BOOST_REQUIRE(std::isnan(inside[at]));
+        BOOST_REQUIRE(std::isnan(inside[index]));
       else
-        near(inside[at], rotated(head, dim, case_.pairs, std::min(position, case_.wish.sinks + case_.wish.window - 1)),
-             case_.type);
+        near(inside[index],
+             rotated(head, dim, case_.pairs, std::min(position, case_.wish.sinks + case_.wish.window - 1)), case_.type);
     }
     if (padding) return 0;
     const std::vector<float> key = memory_.get(false, slot, position), value = memory_.get(true, slot, position);
-    const std::vector<float> given = rounded_to(case_.wish.type, {from + q + kv, from + q + 2 * kv});
+    const std::vector<float> given = rounded_to(case_.wish.type, {input + q + kv, input + q + 2 * kv});
     BOOST_REQUIRE((value == given));
-    for (std::size_t at = 0; at < kv; ++at)
-      near(key[at],
-           rotated(from + q + at / static_cast<std::size_t>(dims) * static_cast<std::size_t>(dims),
-                   static_cast<int>(at) % dims, case_.pairs, position),
+    for (std::size_t index = 0; index < kv; ++index)
+      near(key[index],
+           rotated(input + q + index / static_cast<std::size_t>(dims) * static_cast<std::size_t>(dims),
+                   static_cast<int>(index) % dims, case_.pairs, position),
            case_.wish.type);
     return 1;
   }
@@ -143,7 +143,7 @@ class rope_setup {
   layer_memory memory_;
   device_numbers device_;
   device_numbers host_;
-  std::vector<float> before_;
+  std::vector<float> input_;
   device_numbers qkv_;
   device_numbers sink_q_;
   device_array<std::int32_t> slots_;
@@ -182,12 +182,12 @@ BOOST_AUTO_TEST_CASE(queries_turn_in_place_and_keys_and_values_reach_their_slots
 
 BOOST_AUTO_TEST_CASE(a_ring_wraps_behind_its_sinks_and_queries_for_sinks_stay_inside) {
   for (const number stored : {number::bf16, number::fp8}) {
-    rope_case each = ragged(number::bf16, stored, 8, 2, 64, 32);
-    each.wish.ring = 96;
-    each.wish.sinks = 4;
-    each.wish.window = 50;
-    each.positions = {99, 100, 101, 5, 3, 277};
-    rope_setup setup(each);
+    rope_case params = ragged(number::bf16, stored, 8, 2, 64, 32);
+    params.wish.ring = 96;
+    params.wish.sinks = 4;
+    params.wish.window = 50;
+    params.positions = {99, 100, 101, 5, 3, 277};
+    rope_setup setup(params);
     device_stream stream;
     setup.run(stream);
     setup.check();
@@ -197,9 +197,9 @@ BOOST_AUTO_TEST_CASE(a_ring_wraps_behind_its_sinks_and_queries_for_sinks_stay_in
 BOOST_AUTO_TEST_CASE(positions_beyond_the_table_are_turned_on_from_it) {
   for (const int near : {1, 50, 64, 100})
     for (const number type : half_types) {
-      rope_case each = ragged(type, type, 6, 2, 64, 32);
-      each.near = near;
-      rope_setup setup(each);
+      rope_case params = ragged(type, type, 6, 2, 64, 32);
+      params.near = near;
+      rope_setup setup(params);
       device_stream stream;
       setup.run(stream);
       setup.check();
@@ -221,24 +221,24 @@ BOOST_AUTO_TEST_CASE(numbers_beyond_fp8_become_its_largest) {
 }
 
 BOOST_AUTO_TEST_CASE(a_position_beyond_all_tables_gives_nan_to_its_own_token_alone) {
-  rope_case each = ragged(number::bf16, number::bf16, 2, 1, 64, 32);
-  each.wish.places = 400;
-  each.positions[5] = 300;
-  const rope_setup setup(each);
+  rope_case params = ragged(number::bf16, number::bf16, 2, 1, 64, 32);
+  params.wish.places = 400;
+  params.positions[5] = 300;
+  const rope_setup setup(params);
   device_stream stream;
   setup.run(stream);
   const std::vector<float> now = decoded(number::bf16, setup.result().qkv);
-  BOOST_TEST(std::isnan(now[5 * each.stride()]));
-  BOOST_TEST(!std::isnan(now[4 * each.stride()]));
+  BOOST_TEST(std::isnan(now[5 * params.stride()]));
+  BOOST_TEST(!std::isnan(now[4 * params.stride()]));
 }
 
 BOOST_AUTO_TEST_CASE(a_replayed_graph_reads_slots_and_positions_anew) {
-  rope_case each = ragged(number::bf16, number::fp8, 8, 2, 128, 64);
-  each.wish.sinks = 4;
-  each.wish.window = 50;
-  rope_setup captured(each), eager(each);
+  rope_case params = ragged(number::bf16, number::fp8, 8, 2, 128, 64);
+  params.wish.sinks = 4;
+  params.wish.window = 50;
+  rope_setup captured(params), eager(params);
   device_stream stream;
-  const captured_graph graph(stream, [&](cudaStream_t on) { captured.run(on); });
+  const captured_graph graph(stream, [&](cudaStream_t capture) { captured.run(capture); });
   captured.restart({1, 0, -1, 3, 2, 2}, {7, 250, 0, 64, 63, 64});
   eager.restart({1, 0, -1, 3, 2, 2}, {7, 250, 0, 64, 63, 64});
   graph.replay(stream);

@@ -10,8 +10,8 @@
 
 namespace cogen::test {
 
-inline void check(cudaError_t what) {
-  if (what != cudaSuccess) throw std::runtime_error(cudaGetErrorString(what));
+inline void check(cudaError_t status) {
+  if (status != cudaSuccess) throw std::runtime_error(cudaGetErrorString(status));
 }
 
 /// Memory of the device.
@@ -67,9 +67,9 @@ class device_graph {
     enqueue();
     cudaGraph_t graph = nullptr;
     check(cudaStreamEndCapture(stream, &graph));
-    const auto made = cudaGraphInstantiate(&graph_, graph, 0);
+    const auto status = cudaGraphInstantiate(&graph_, graph, 0);
     cudaGraphDestroy(graph);
-    check(made);
+    check(status);
   }
   device_graph(const device_graph&) = delete;
   device_graph& operator=(const device_graph&) = delete;

@@ -32,7 +32,7 @@ boost::test_tools::assertion_result a_device(boost::unit_test::test_unit_id suit
 /// One row, and all that its sample depends on.
 struct task {
   std::vector<float> logits;
-  sampling_params how;
+  sampling_params params;
   token_history history = {};
   sampling_key key = {};
   std::vector<token> end_tokens = {};
@@ -40,10 +40,10 @@ struct task {
   int unknown_last = -1;  ///< a token that only the device knows to be the last of the history
   bool by_host = false;
   bool padding = false;
-  token scored = -1;  ///< a token that is known; of `how` only `logprobs` says anything then
+  token scored = -1;  ///< a token that is known; of `params` only `logprobs` says anything then
 
   int vocabulary() const { return static_cast<int>(logits.size()); }
-  sampler made() const { return {how, vocabulary(), end_tokens}; }
+  sampler make_sampler() const { return {params, vocabulary(), end_tokens}; }
   bool idle() const { return padding || by_host; }
   bool samples() const { return !idle() && scored < 0; }
 };
@@ -64,33 +64,35 @@ struct result {
   }
 };
 
-std::ostream& operator<<(std::ostream& to, const result& what) {
-  to << "token " << what.id << " with status " << static_cast<int>(what.status) << ", " << what.logprob << "; top";
-  for (const auto& [id, logprob] : what.top) to << ' ' << id << ": " << logprob;
-  return to;
+std::ostream& operator<<(std::ostream& out, const result& result) {
+  out << "token " << result.id << " with status " << static_cast<int>(result.status) << ", " << result.logprob
+      << "; top";
+  for (const auto& [id, logprob] : result.top) out << ' ' << id << ": " << logprob;
+  return out;
 }
 
 /// Those that are there.
 std::vector<std::pair<token, float>> pairs_of(std::span<const token_logprob> top) {
-  std::vector<std::pair<token, float>> all;
+  std::vector<std::pair<token, float>> pairs;
   for (const auto& each : top)
-    if (each.id >= 0) all.emplace_back(each.id, each.logprob);
-  return all;
+    if (each.id >= 0) pairs.emplace_back(each.id, each.logprob);
+  return pairs;
 }
 
-sampled chosen_on_host(const task& of) {
+sampled chosen_on_host(const task& row) {
   sampling_scratch scratch;
-  if (of.scored >= 0) return logprobs_of(of.logits, of.scored, static_cast<std::size_t>(*of.how.logprobs), scratch);
-  auto logits = of.logits;
-  auto history = of.history;
-  if (of.unknown_last >= 0) history.append_generated(of.unknown_last);
-  return of.made().sample(logits, history, of.key, scratch, of.mask);
+  if (row.scored >= 0)
+    return logprobs_of(row.logits, row.scored, static_cast<std::size_t>(*row.params.logprobs), scratch);
+  auto logits = row.logits;
+  auto history = row.history;
+  if (row.unknown_last >= 0) history.append_generated(row.unknown_last);
+  return row.make_sampler().sample(logits, history, row.key, scratch, row.mask);
 }
 
 /// What was there before, if a row is left alone.
-result on_host(const task& of) {
-  if (of.idle()) return {untouched, sampling_status::processor_failed};
-  const auto chosen = chosen_on_host(of);
+result on_host(const task& row) {
+  if (row.idle()) return {untouched, sampling_status::processor_failed};
+  const auto chosen = chosen_on_host(row);
   if (chosen.status != sampling_status::ok) return {0, chosen.status};
   return {chosen.id, chosen.status, chosen.logprob, pairs_of(chosen.top)};
 }
@@ -128,16 +130,16 @@ class device_batch {
     lists.masks.push_back(0);
     lists.top_logprobs = 1;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      const auto& from = tasks[i];
-      std::ranges::copy(from.logits, logits.begin() + static_cast<std::ptrdiff_t>(i * stride_));
+      const auto& source = tasks[i];
+      std::ranges::copy(source.logits, logits.begin() + static_cast<std::ptrdiff_t>(i * stride_));
       auto& row = sampling[i];
-      if (from.scored >= 0)
-        describe_scored(from, row, lists);
+      if (source.scored >= 0)
+        describe_scored(source, row, lists);
       else
-        describe(from, row, lists);
-      row.slot = from.padding || from.scored >= 0 ? -1 : static_cast<std::int32_t>(rows_ - i);
-      row.by_host = from.by_host;
-      last[rows_ - i] = from.unknown_last >= 0 ? from.unknown_last : untouched;
+        describe(source, row, lists);
+      row.slot = source.padding || source.scored >= 0 ? -1 : static_cast<std::int32_t>(rows_ - i);
+      row.by_host = source.by_host;
+      last[rows_ - i] = source.unknown_last >= 0 ? source.unknown_last : untouched;
     }
     rows_sampled_ = sampling;
     logits_.write(logits);
@@ -195,20 +197,20 @@ class device_batch {
   }
 
  private:
-  static void describe(const task& from, sampling_row& row, sampling_lists& lists) {
-    auto history = from.history;
+  static void describe(const task& source, sampling_row& row, sampling_lists& lists) {
+    auto history = source.history;
     const auto slot = row.slot;
-    row = from.made().row_after(history, from.unknown_last >= 0, {}, lists);
+    row = source.make_sampler().row_after(history, source.unknown_last >= 0, {}, lists);
     row.slot = slot;
-    row.mask = {static_cast<std::uint32_t>(lists.masks.size()), static_cast<std::uint32_t>(from.mask.size())};
-    lists.masks.insert(lists.masks.end(), from.mask.begin(), from.mask.end());
-    row.key = from.key;
+    row.mask = {static_cast<std::uint32_t>(lists.masks.size()), static_cast<std::uint32_t>(source.mask.size())};
+    lists.masks.insert(lists.masks.end(), source.mask.begin(), source.mask.end());
+    row.key = source.key;
   }
 
-  static void describe_scored(const task& from, sampling_row& row, sampling_lists& lists) {
-    row.scored = from.scored;
+  static void describe_scored(const task& source, sampling_row& row, sampling_lists& lists) {
+    row.scored = source.scored;
     row.logprobs = sampled_logprobs::raw;
-    row.top = {lists.top_logprobs, static_cast<std::uint32_t>(*from.how.logprobs)};
+    row.top = {lists.top_logprobs, static_cast<std::uint32_t>(*source.params.logprobs)};
     lists.top_logprobs += row.top.count;
   }
 
@@ -241,51 +243,51 @@ class some_tasks {
  public:
   explicit some_tasks(unsigned seed) : random_(seed) {}
 
-  task one(int vocabulary) {
-    task made{logits(vocabulary), parameters(vocabulary)};
-    for (int i = below(40); i > 0; --i) made.history.append_given(std::vector{below(vocabulary)});
-    for (int i = below(40); i > 0; --i) made.history.append_generated(below(vocabulary));
-    made.key = {random_(), random_(), static_cast<std::uint32_t>(random_()), static_cast<std::uint32_t>(random_() % 3)};
-    if (chance(2)) made.end_tokens = {below(vocabulary), 0, vocabulary + 5};
+  task random_task(int vocabulary) {
+    task task{logits(vocabulary), parameters(vocabulary)};
+    for (int i = below(40); i > 0; --i) task.history.append_given(std::vector{below(vocabulary)});
+    for (int i = below(40); i > 0; --i) task.history.append_generated(below(vocabulary));
+    task.key = {random_(), random_(), static_cast<std::uint32_t>(random_()), static_cast<std::uint32_t>(random_() % 3)};
+    if (chance(2)) task.end_tokens = {below(vocabulary), 0, vocabulary + 5};
     if (chance(3))
-      made.unknown_last = chance(2) && made.history.length() > 0 ? made.history.tokens().back() : below(vocabulary);
-    if (chance(3)) made.mask = mask(vocabulary);
-    return made;
+      task.unknown_last = chance(2) && task.history.length() > 0 ? task.history.tokens().back() : below(vocabulary);
+    if (chance(3)) task.mask = mask(vocabulary);
+    return task;
   }
 
   task scored(int vocabulary) {
-    task made{logits(vocabulary), sampling_params{.logprobs = any({0, 3, cuda::max_top_logprobs})}};
-    made.scored = below(vocabulary);
-    return made;
+    task task{logits(vocabulary), sampling_params{.logprobs = any({0, 3, cuda::max_top_logprobs})}};
+    task.scored = below(vocabulary);
+    return task;
   }
 
   /// Known tokens beside samples, some rows of the host and some padding.
   std::vector<task> mixed(int vocabulary, int count) {
-    std::vector<task> made;
+    std::vector<task> rows;
     for (int i = 0; i < count; ++i) {
-      auto& row = made.emplace_back(i % 3 == 0 ? one(vocabulary) : scored(vocabulary));
+      auto& row = rows.emplace_back(i % 3 == 0 ? random_task(vocabulary) : scored(vocabulary));
       if (row.scored >= 0 || row.unknown_last >= 0) continue;
       row.padding = chance(4);
       row.by_host = chance(4);
     }
-    return made;
+    return rows;
   }
 
   std::vector<task> several(int vocabulary, int count) {
-    std::vector<task> made;
-    for (int i = 0; i < count; ++i) made.push_back(one(vocabulary));
-    return made;
+    std::vector<task> rows;
+    for (int i = 0; i < count; ++i) rows.push_back(random_task(vocabulary));
+    return rows;
   }
 
   std::vector<float> logits(int vocabulary) {
-    std::vector<float> made(static_cast<std::size_t>(vocabulary));
+    std::vector<float> values(static_cast<std::size_t>(vocabulary));
     const auto fill = [&](auto value) {
-      for (auto& each : made) each = value();
+      for (auto& each : values) each = value();
     };
     switch (below(9)) {
       case 0:
         fill([&] { return normal(); });
-        made[static_cast<std::size_t>(below(vocabulary))] = 25;
+        values[static_cast<std::size_t>(below(vocabulary))] = 25;
         break;
       case 1:
         fill([&] { return 3 * normal(); });
@@ -310,48 +312,48 @@ class some_tasks {
         break;
       default:
         fill([] { return -infinity; });
-        made[static_cast<std::size_t>(below(vocabulary))] = normal();
+        values[static_cast<std::size_t>(below(vocabulary))] = normal();
     }
-    return made;
+    return values;
   }
 
  private:
   /// Of none, one, few or half of the tokens.
   std::vector<std::uint64_t> mask(int vocabulary) {
-    std::vector<std::uint64_t> made(static_cast<std::size_t>(vocabulary + 63) / 64);
+    std::vector<std::uint64_t> words(static_cast<std::size_t>(vocabulary + 63) / 64);
     const bool half = chance(2);
-    for (auto& word : made)
+    for (auto& word : words)
       if (half) word = std::uint64_t{random_()} << 32 | random_();
     for (int i = below(3); i > 0; --i) {
       const int id = below(vocabulary);
-      made[static_cast<std::size_t>(id) / 64] |= std::uint64_t{1} << (id % 64);
+      words[static_cast<std::size_t>(id) / 64] |= std::uint64_t{1} << (id % 64);
     }
-    return made;
+    return words;
   }
 
   sampling_params parameters(int vocabulary) {
-    sampling_params made;
-    if (chance(8)) return made;
-    made.temperature = any({0.0, 1e-6, 0.3, 0.8, 1.0, 1.0, 1.0, 2.5, 1000.0});
-    if (chance(2)) made.top_k = any({1, 2, 5, 50, 64, 300, 1000, 1024, 1025, 5000, vocabulary, 1 << 30});
-    if (chance(2)) made.top_p = any({0.0, 0.05, 0.5, 0.5, 0.9, 0.95, 0.999, 0.9999999, 1 - 0x1p-53});
-    if (chance(3)) made.min_p = any({1e-6, 0.02, 0.5, 1.0});
-    if (chance(4)) made.repetition_penalty = any({0.8, 1.3, 100.0});
-    if (chance(4)) made.presence_penalty = any({-0.5, 0.7, 100.0});
-    if (chance(4)) made.frequency_penalty = any({-0.5, 0.3, 100.0});
+    sampling_params params;
+    if (chance(8)) return params;
+    params.temperature = any({0.0, 1e-6, 0.3, 0.8, 1.0, 1.0, 1.0, 2.5, 1000.0});
+    if (chance(2)) params.top_k = any({1, 2, 5, 50, 64, 300, 1000, 1024, 1025, 5000, vocabulary, 1 << 30});
+    if (chance(2)) params.top_p = any({0.0, 0.05, 0.5, 0.5, 0.9, 0.95, 0.999, 0.9999999, 1 - 0x1p-53});
+    if (chance(3)) params.min_p = any({1e-6, 0.02, 0.5, 1.0});
+    if (chance(4)) params.repetition_penalty = any({0.8, 1.3, 100.0});
+    if (chance(4)) params.presence_penalty = any({-0.5, 0.7, 100.0});
+    if (chance(4)) params.frequency_penalty = any({-0.5, 0.3, 100.0});
     if (chance(4))
-      for (int i = below(20); i > 0; --i) made.logit_bias[below(vocabulary)] = any({-double(infinity), -3.0, 4.0});
-    if (chance(3)) made.min_tokens = below(60);
-    if (chance(3)) made.logprobs = any({0, 1, 5, 20, 128});
-    if (chance(2)) made.logprobs_mode = logprobs_mode::processed;
-    return made;
+      for (int i = below(20); i > 0; --i) params.logit_bias[below(vocabulary)] = any({-double(infinity), -3.0, 4.0});
+    if (chance(3)) params.min_tokens = below(60);
+    if (chance(3)) params.logprobs = any({0, 1, 5, 20, 128});
+    if (chance(2)) params.logprobs_mode = logprobs_mode::processed;
+    return params;
   }
 
   template <typename T>
   T any(std::initializer_list<T> values) {
     return values.begin()[random_() % values.size()];
   }
-  bool chance(unsigned of) { return random_() % of == 0; }
+  bool chance(unsigned odds) { return random_() % odds == 0; }
   int below(int bound) { return static_cast<int>(random_() % static_cast<unsigned>(bound)); }
 
   /// About normally distributed: the sum of four numbers.
@@ -370,11 +372,11 @@ BOOST_AUTO_TEST_SUITE(cuda_sample, *boost::unit_test::precondition(a_device))
 void check_like_host(const std::vector<task>& tasks, int gap) {
   const auto chosen = on_device(tasks, gap);
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const auto& how = tasks[i].how;
-    BOOST_TEST_CONTEXT("row " << i << " of " << tasks[i].vocabulary() << " logits, temperature " << how.temperature
-                              << ", top_k " << how.top_k << ", top_p " << how.top_p << ", min_p " << how.min_p
-                              << ", logprobs " << how.logprobs.value_or(-1) << " of mode "
-                              << static_cast<int>(how.logprobs_mode) << ", known token " << tasks[i].scored)
+    const auto& params = tasks[i].params;
+    BOOST_TEST_CONTEXT("row " << i << " of " << tasks[i].vocabulary() << " logits, temperature " << params.temperature
+                              << ", top_k " << params.top_k << ", top_p " << params.top_p << ", min_p " << params.min_p
+                              << ", logprobs " << params.logprobs.value_or(-1) << " of mode "
+                              << static_cast<int>(params.logprobs_mode) << ", known token " << tasks[i].scored)
     BOOST_TEST(chosen[i] == on_host(tasks[i]));
   }
 }
@@ -397,11 +399,11 @@ BOOST_AUTO_TEST_CASE(tokens_are_those_of_the_cpu) {
 
 BOOST_AUTO_TEST_CASE(one_row_gives_what_the_cpu_gives_for_many_random_numbers) {
   some_tasks some(2);
-  for (const auto& how :
+  for (const auto& params :
        {sampling_params{.temperature = 1}, sampling_params{.temperature = 1.2, .top_k = 40},
         sampling_params{.temperature = 1, .top_p = 0.9}, sampling_params{.temperature = 1, .min_p = 0.05},
         sampling_params{.temperature = 1.5, .top_k = 2000, .top_p = 0.8}}) {
-    std::vector<task> tasks(150, task{some.logits(5000), how});
+    std::vector<task> tasks(150, task{some.logits(5000), params});
     for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i].key = {3, 0, static_cast<std::uint32_t>(i), 0};
     check_like_host(tasks, 0);
   }
@@ -432,18 +434,18 @@ BOOST_AUTO_TEST_CASE(a_captured_sample_follows_the_parameters_of_each_replay) {
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_sampled_from_has_a_status) {
   some_tasks some(5);
-  for (const auto& how : {sampling_params{}, sampling_params{.temperature = 1},
-                          sampling_params{.temperature = 1, .top_k = 5, .top_p = 0.5}}) {
-    std::vector<task> tasks(6, task{std::vector<float>(3000, 1), how});
+  for (const auto& params : {sampling_params{}, sampling_params{.temperature = 1},
+                             sampling_params{.temperature = 1, .top_k = 5, .top_p = 0.5}}) {
+    std::vector<task> tasks(6, task{std::vector<float>(3000, 1), params});
     tasks[0].logits[2999] = not_a_number;
     tasks[1].logits[0] = infinity;
     tasks[2].logits.assign(3000, -infinity);
     tasks[3].logits.assign(3000, -infinity);
     tasks[3].logits[17] = not_a_number;
-    tasks[4].how.logit_bias[5] = -infinity;
+    tasks[4].params.logit_bias[5] = -infinity;
     tasks[4].logits[5] = infinity;
     tasks[5].end_tokens = {5};
-    tasks[5].how.min_tokens = 3;
+    tasks[5].params.min_tokens = 3;
     tasks[5].logits[5] = infinity;
     const auto chosen = on_device(tasks);
     for (const std::size_t i : {0, 1, 3, 4}) BOOST_TEST(chosen[i] == (result{0, sampling_status::not_finite}));
@@ -463,8 +465,8 @@ BOOST_AUTO_TEST_CASE(known_tokens_have_the_log_probabilities_of_the_cpu) {
 }
 
 BOOST_AUTO_TEST_CASE(known_tokens_have_the_status_of_their_logits) {
-  for (const int others : {0, 3, cuda::max_top_logprobs}) {
-    std::vector<task> tasks(8, task{std::vector<float>(3000, 1), sampling_params{.logprobs = others}});
+  for (const int count : {0, 3, cuda::max_top_logprobs}) {
+    std::vector<task> tasks(8, task{std::vector<float>(3000, 1), sampling_params{.logprobs = count}});
     for (auto& each : tasks) each.scored = 17;
     tasks[0].logits[2999] = not_a_number;
     tasks[1].logits[17] = infinity;
@@ -482,7 +484,7 @@ BOOST_AUTO_TEST_CASE(known_tokens_have_the_status_of_their_logits) {
     BOOST_TEST(found[2] == (result{0, sampling_status::nothing_left}));
     for (const std::size_t i : {3, 5}) BOOST_TEST(found[i].logprob == -infinity);
     BOOST_TEST(found[4].logprob == 0);
-    BOOST_TEST(found[5].top.size() == (others > 0 ? 1U : 0U));
+    BOOST_TEST(found[5].top.size() == (count > 0 ? 1U : 0U));
   }
 }
 

@@ -49,8 +49,8 @@ void client::end_operation() {
   require(--pending_ == 0, "an operation was completed twice");
 }
 
-void client::require(bool holds, const std::string& what) const {
-  if (!holds) throw std::logic_error(name_ + " (" + status() + "): " + what);
+void client::require(bool holds, const std::string& message) const {
+  if (!holds) throw std::logic_error(name_ + " (" + status() + "): " + message);
 }
 
 }  // namespace cogen::engine_simulation

@@ -49,7 +49,7 @@ class client : public std::enable_shared_from_this<client> {
   virtual void interfere(random& chance) = 0;
 
   /// The device fails, or the engine is stopped or destroyed, now.
-  virtual void meet(misfortune what) = 0;
+  virtual void meet(misfortune event) = 0;
 
   /// After every action: throws std::logic_error where something is wrong.
   virtual void check() const = 0;
@@ -95,7 +95,7 @@ class client : public std::enable_shared_from_this<client> {
   bool cancelled(net::cancellation_type type) const { return (cancelled_ & type) != net::cancellation_type::none; }
 
   /// Throws std::logic_error with the client's name and what it is at.
-  void require(bool holds, const std::string& what) const;
+  void require(bool holds, const std::string& message) const;
 
   net::any_io_executor executor() const { return executor_; }
 

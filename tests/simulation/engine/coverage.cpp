@@ -44,8 +44,8 @@ constexpr const char* feature_names[] = {"step held",
                                          "lost when ready"};
 
 template <class State, class Event>
-constexpr simulation::impossible never(State at, Event what, const char* why) {
-  return {static_cast<int>(at), static_cast<int>(what), why};
+constexpr simulation::impossible never(State state, Event event, const char* why) {
+  return {static_cast<int>(state), static_cast<int>(event), why};
 }
 
 constexpr const char* is_over = "the engine is dead already";

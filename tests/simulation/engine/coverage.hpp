@@ -101,9 +101,11 @@ class coverage {
  public:
   coverage();
 
-  void visit(stream_at at, stream_event what) { streams_.visit(static_cast<int>(at), static_cast<int>(what)); }
-  void visit(sequence_at at, sequence_event what) { sequences_.visit(static_cast<int>(at), static_cast<int>(what)); }
-  void visit(feature what) { features_.visit(static_cast<int>(what)); }
+  void visit(stream_at state, stream_event event) { streams_.visit(static_cast<int>(state), static_cast<int>(event)); }
+  void visit(sequence_at state, sequence_event event) {
+    sequences_.visit(static_cast<int>(state), static_cast<int>(event));
+  }
+  void visit(feature reached) { features_.visit(static_cast<int>(reached)); }
   void add(const coverage& other);
 
   /// Prints the tables; true when everything was visited that can be.

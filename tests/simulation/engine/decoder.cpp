@@ -14,8 +14,8 @@ namespace {
 
 using type = net::cancellation_type;
 
-sequence_event sequence_event_of(misfortune what) {
-  switch (what) {
+sequence_event sequence_event_of(misfortune event) {
+  switch (event) {
     case misfortune::engine_stopped:
       return sequence_event::engine_stopped;
     case misfortune::engine_destroyed:
@@ -26,8 +26,8 @@ sequence_event sequence_event_of(misfortune what) {
 }
 
 std::vector<token> draw_encoder_input(world& stage, random& chance) {
-  if (!stage.of().encoder_inputs) return {};
-  return sampling_words(stage, chance, chance.between(1, stage.of().encoder_inputs->longest));
+  if (!stage.setup().encoder_inputs) return {};
+  return sampling_words(stage, chance, chance.between(1, stage.setup().encoder_inputs->longest));
 }
 
 /// Also where both are NaN.
@@ -55,31 +55,31 @@ held_sequence held_sequence::fork() {
   return child;
 }
 
-std::optional<token> held_sequence::sampled(const language& from, const std::vector<token>& fed,
-                                            const sampling_params& how) const {
+std::optional<token> held_sequence::sampled(const language& spoken, const std::vector<token>& fed,
+                                            const sampling_params& params) const {
   auto after = history;
   after.append_given(fed);
   const auto position = static_cast<std::uint32_t>(after.length());
-  return sampled_alone(from, sampler(how, from.vocabulary()), after, encoder_input,
-                       {how.seed.value_or(0), branch.branch(), position, truncations});
+  return sampled_alone(spoken, sampler(params, spoken.vocabulary()), after, encoder_input,
+                       {params.seed.value_or(0), branch.branch(), position, truncations});
 }
 
 decoder::decoder(world& stage, std::string name, net::any_io_executor where, random& chance)
     : client(stage, std::move(name), std::move(where)),
-      of_(draw_affiliation(chance)),
+      affiliation_(draw_affiliation(chance)),
       beginning_(draw_beginning(stage, chance)),
       left_(chance.between(1, 20)) {
   held_.encoder_input = draw_encoder_input(stage, chance);
-  held_.max_sequence_length = chance.chance(50) ? stage.of().within.max_sequence_length
-                                                : chance.between(2, stage.of().within.max_sequence_length);
-  sequence_.emplace(stage.of().encoder_inputs ? stage.running()->open(held_.encoder_input, opening())
-                                              : stage.running()->open(opening()));
+  held_.max_sequence_length = chance.chance(50) ? stage.setup().within.max_sequence_length
+                                                : chance.between(2, stage.setup().within.max_sequence_length);
+  sequence_.emplace(stage.setup().encoder_inputs ? stage.running()->open(held_.encoder_input, opening())
+                                                 : stage.running()->open(opening()));
   sequence_->constrain(draw_guide(stage, chance));
 }
 
 decoder::decoder(const decoder& parent, sequence handle, held_sequence held)
     : client(parent.stage_, parent.name() + "'", parent.executor()),
-      of_(parent.of_),
+      affiliation_(parent.affiliation_),
       beginning_(parent.beginning_),
       held_(std::move(held)),
       sequence_(std::move(handle)),
@@ -122,13 +122,15 @@ std::vector<token> decoder::draw_fed(random& chance, int most) const {
   auto fed = new_start ? beginning_ : std::vector<token>();
   const auto more = sampling_words(stage_, chance, chance.between(0, most));
   fed.insert(fed.end(), more.begin(), more.end());
-  if (stage_.renames(of_.tenant, of_.cache_salt)) stage_.rename(fed);
+  if (stage_.renames(affiliation_.tenant, affiliation_.cache_salt)) stage_.rename(fed);
   if (chance.chance(2)) fed.push_back(stage_.spoken().vocabulary());
   return fed;
 }
 
 open_options decoder::opening() const {
-  return {.max_sequence_length = held_.max_sequence_length, .tenant = of_.tenant, .cache_salt = of_.cache_salt};
+  return {.max_sequence_length = held_.max_sequence_length,
+          .tenant = affiliation_.tenant,
+          .cache_salt = affiliation_.cache_salt};
 }
 
 void decoder::begin(std::vector<token> fed) {
@@ -160,11 +162,11 @@ net::awaitable<void> decoder::forward(random& chance) {
 
 net::awaitable<void> decoder::decode(random& chance) {
   visit(sequence_event::decode);
-  const auto how = draw_sampling(chance);
+  const auto params = draw_sampling(chance);
   begin(draw_fed(chance, 2));
-  const auto expected = held_.sampled(stage_.spoken(), fed_, how);
+  const auto expected = held_.sampled(stage_.spoken(), fed_, params);
   stage_.say("{}: decode after {} tokens", name(), fed_.size());
-  const auto start = [this, &how](auto handler) { sequence_->async_decode(fed_, how, std::move(handler)); };
+  const auto start = [this, &params](auto handler) { sequence_->async_decode(fed_, params, std::move(handler)); };
   const auto heard = co_await wait_for<sampled_token>(start);
   stage_.say("{}: hears {} {}", name(), heard.code.message(), stage_.spoken().first_name(heard.value.id));
   require(heard.code || !cancelled(), "it was cancelled, and is given what it may lose");
@@ -257,7 +259,7 @@ net::awaitable<void> decoder::open() {
   stage_.say("{}: hears {}", name(), heard.code.message());
   if (heard.code == net::error::operation_aborted) co_return require(cancelled(), "it was not cancelled");
   if ((heard.code && stage_.is_death(heard.code)) || !sequence_) co_return;
-  if (heard.code == error::queue_full) co_return require(stage_.of().max_sequences < 100, "the queue was not full");
+  if (heard.code == error::queue_full) co_return require(stage_.setup().max_sequences < 100, "the queue was not full");
   require(!heard.code && !cancelled(), "it could not be opened: " + heard.code.message());
   sequence_ = std::move(heard.value);
   held_ = saved_;
@@ -271,8 +273,8 @@ void decoder::destroy() {
 }
 
 /// A verb beside the operation that is pending: refused; or it changes nothing, where that has just ended.
-void decoder::interrupt(sequence_event what) {
-  visit(what);
+void decoder::interrupt(sequence_event event) {
+  visit(event);
   stage_.say("{}: another verb while it waits", name());
   const token nonsense = stage_.spoken().vocabulary();
   const auto refused = [self = shared_from_this(), this](error_code code, const auto&) {
@@ -281,18 +283,18 @@ void decoder::interrupt(sequence_event what) {
     if (!well) stage_.blame(std::make_exception_ptr(std::logic_error(name() + ": nonsense brought " + code.message())));
   };
   try {
-    if (what == sequence_event::forward)
+    if (event == sequence_event::forward)
       sequence_->async_forward({nonsense}, logits_of::last, net::bind_executor(executor(), refused));
-    if (what == sequence_event::decode)
+    if (event == sequence_event::decode)
       sequence_->async_decode({nonsense}, sampling_params{}, net::bind_executor(executor(), refused));
-    if (what == sequence_event::fork) {
+    if (event == sequence_event::fork) {
       std::ignore = sequence_->fork();
       held_.branch.fork();
     }
-    if (what == sequence_event::suspend) suspend_unseen();
-    if (what == sequence_event::save) save_unseen();
-    if (what == sequence_event::open) open_unseen();
-    if (what == sequence_event::truncate) {
+    if (event == sequence_event::suspend) suspend_unseen();
+    if (event == sequence_event::save) save_unseen();
+    if (event == sequence_event::open) open_unseen();
+    if (event == sequence_event::truncate) {
       sequence_->truncate(static_cast<int>(sequence_->tokens().size()));
       ++held_.truncations;
     }
@@ -330,7 +332,7 @@ void decoder::open_unseen() {
     if (code && code != error::queue_full && !stage_.is_death(code))
       stage_.blame(std::make_exception_ptr(std::logic_error(name() + ": opening brought " + code.message())));
   };
-  stage_.running()->async_load_session(*file_, {.tenant = of_.tenant, .cache_salt = of_.cache_salt},
+  stage_.running()->async_load_session(*file_, {.tenant = affiliation_.tenant, .cache_salt = affiliation_.cache_salt},
                                        net::bind_executor(executor(), opened));
 }
 
@@ -367,8 +369,8 @@ void decoder::interfere(random& chance) {
   }
 }
 
-void decoder::meet(misfortune what) {
-  if (sequence_) visit(sequence_event_of(what));
+void decoder::meet(misfortune event) {
+  if (sequence_) visit(sequence_event_of(event));
 }
 
 // What it hears
@@ -402,7 +404,7 @@ void decoder::hear_failure(error_code code, bool nothing_to_sample) {
   if (stage_.is_death(code)) return;
   if (code == error::queue_full) {
     stage_.seen().visit(feature::queue_full);
-    return require(stage_.of().max_sequences < 100, "the queue was not full");
+    return require(stage_.setup().max_sequences < 100, "the queue was not full");
   }
   if (code == error::out_of_memory && stage_.hardware().refused_memory()) return;
   if (code == error::bad_logits) {
@@ -418,9 +420,9 @@ void decoder::check() const {
   if (sequence_ && pending() == 0) require(sequence_->tokens() == held_.tokens, "it holds other tokens than it should");
 }
 
-void decoder::visit(sequence_event what) { stage_.seen().visit(at(), what); }
+void decoder::visit(sequence_event event) { stage_.seen().visit(current_state(), event); }
 
-sequence_at decoder::at() const {
+sequence_at decoder::current_state() const {
   if (!stage_.alive()) return sequence_at::dead;
   auto whole = held_.tokens;
   whole.insert(whole.end(), fed_.begin(), fed_.end());

@@ -21,7 +21,8 @@ struct held_sequence {
   held_sequence fork();
 
   /// What a decode would sample, were it fed these tokens; nothing where there is nothing to sample from.
-  std::optional<token> sampled(const language& from, const std::vector<token>& fed, const sampling_params& how) const;
+  std::optional<token> sampled(const language& spoken, const std::vector<token>& fed,
+                               const sampling_params& params) const;
 };
 
 /// A loop over one sequence: feeds, decodes, cuts and forks it; the forks go on in coroutines of their own.
@@ -33,7 +34,7 @@ class decoder final : public client {
   decoder(const decoder& parent, sequence handle, held_sequence held);
 
   void interfere(random& chance) override;
-  void meet(misfortune what) override;
+  void meet(misfortune event) override;
   void check() const override;
   std::string status() const override;
 
@@ -54,9 +55,9 @@ class decoder final : public client {
   void save_unseen();
   void open_unseen();
   void destroy();
-  void interrupt(sequence_event what);
-  void visit(sequence_event what);
-  sequence_at at() const;
+  void interrupt(sequence_event event);
+  void visit(sequence_event event);
+  sequence_at current_state() const;
   std::vector<token> draw_fed(random& chance, int most) const;
   open_options opening() const;
   void begin(std::vector<token> fed);
@@ -64,7 +65,7 @@ class decoder final : public client {
   void hear_failure(error_code code, bool nothing_to_sample);
   error_code refusal(int sampled) const;
 
-  const affiliation of_;
+  const affiliation affiliation_;
   const std::vector<token> beginning_;
   held_sequence held_;
   std::optional<sequence> sequence_;

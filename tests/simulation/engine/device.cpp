@@ -20,11 +20,11 @@ using simulation_snapshot = scheduler::toy::cache::snapshot;
 /// bytes of a real cache), the encoder input, the tokens, those bytes.
 class toy_snapshot final : public kv_snapshot {
  public:
-  toy_snapshot(const simulation_snapshot& what, const kept_cache::bytes& kept)
-      : encoder_input_(static_cast<int>(what.encoder_input.size())) {
-    add({{what.reach, what.oldest, static_cast<int>(what.tokens.size()), static_cast<int>(kept.size())}});
-    add(what.encoder_input);
-    add(what.tokens);
+  toy_snapshot(const simulation_snapshot& source, const kept_cache::bytes& kept)
+      : encoder_input_(static_cast<int>(source.encoder_input.size())) {
+    add({{source.reach, source.oldest, static_cast<int>(source.tokens.size()), static_cast<int>(kept.size())}});
+    add(source.encoder_input);
+    add(source.tokens);
     bytes_.insert(bytes_.end(), kept.begin(), kept.end());
   }
   toy_snapshot(std::vector<std::byte> bytes, int encoder_input)
@@ -36,7 +36,7 @@ class toy_snapshot final : public kv_snapshot {
     return [rest = std::span(bytes_)]() mutable { return std::exchange(rest, {}); };
   }
 
-  simulation_snapshot what() const {
+  simulation_snapshot state() const {
     return {.tokens = numbers(4 + encoder_input_, number(2)),
             .encoder_input = numbers(4, encoder_input_),
             .reach = number(0),
@@ -50,11 +50,11 @@ class toy_snapshot final : public kv_snapshot {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
   std::vector<token> numbers(int first, int count) const {
-    std::vector<token> all(static_cast<std::size_t>(count));
+    std::vector<token> result(static_cast<std::size_t>(count));
     const auto bytes =
-        std::span(bytes_).subspan(static_cast<std::size_t>(first) * sizeof(token), all.size() * sizeof(token));
-    std::ranges::copy(bytes, std::as_writable_bytes(std::span(all)).begin());
-    return all;
+        std::span(bytes_).subspan(static_cast<std::size_t>(first) * sizeof(token), result.size() * sizeof(token));
+    std::ranges::copy(bytes, std::as_writable_bytes(std::span(result)).begin());
+    return result;
   }
   int number(int index) const { return numbers(index, 1).front(); }
 
@@ -67,7 +67,7 @@ class toy_snapshot final : public kv_snapshot {
 /// What the engine owns of a device; when it goes, so do the steps that were held.
 class device::face final : public runner {
  public:
-  explicit face(std::shared_ptr<device> of) : device_(std::move(of)) {}
+  explicit face(std::shared_ptr<device> owner) : device_(std::move(owner)) {}
   ~face() override {
     device_->held_.clear();
     device_->listener_ = nullptr;
@@ -79,18 +79,18 @@ class device::face final : public runner {
 
   std::string snapshot_format() const override { return device_->settings_.snapshots ? "toy" : ""; }
   std::shared_ptr<const kv_snapshot> snapshot(scheduler::swap_id name) const override {
-    const auto& from = device_->cache_;
-    if (!from.keeps(name)) return nullptr;
+    const auto& source = device_->cache_;
+    if (!source.keeps(name)) return nullptr;
     const auto& kept = device_->kept_;
     const auto& model = device_->model_;
-    return std::make_shared<toy_snapshot>(from.kept(name), kept    ? kept->snapshot(name)
-                                                           : model ? model->snapshot(name)
-                                                                   : kept_cache::bytes());
+    return std::make_shared<toy_snapshot>(source.kept(name), kept    ? kept->snapshot(name)
+                                                             : model ? model->snapshot(name)
+                                                                     : kept_cache::bytes());
   }
-  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> what) override {
+  void keep(scheduler::swap_id name, std::shared_ptr<const kv_snapshot> stored) override {
     device_->seen_.visit(feature::snapshot_opened);
-    const auto& snapshot = dynamic_cast<const toy_snapshot&>(*what);
-    device_->cache_.keep(name, snapshot.what());
+    const auto& snapshot = dynamic_cast<const toy_snapshot&>(*stored);
+    device_->cache_.keep(name, snapshot.state());
     if (device_->kept_) device_->kept_->keep(name, snapshot.kept());
     if (device_->model_) device_->model_->keep(name, snapshot.kept(), snapshot.encoder_input());
   }
@@ -102,10 +102,10 @@ class device::face final : public runner {
   std::shared_ptr<device> device_;
 };
 
-device::device(const settings& of, coverage& seen, const simulation::log& received)
-    : settings_(of), seen_(seen), log_(received), cache_(of.within, of.rings) {
-  if (of.kept.kind != cache_kind::none) kept_.emplace(of.kept, of.within);
-  if (of.over) model_.emplace(of, [this](scheduler::swap_id name, bool ok) { cache_.end(name, ok); });
+device::device(const settings& setup, coverage& seen, const simulation::log& received)
+    : settings_(setup), seen_(seen), log_(received), cache_(setup.within, setup.rings) {
+  if (setup.kept.kind != cache_kind::none) kept_.emplace(setup.kept, setup.within);
+  if (setup.over) model_.emplace(setup, [this](scheduler::swap_id name, bool ok) { cache_.end(name, ok); });
 }
 
 std::unique_ptr<runner> device::runner_on(std::shared_ptr<device> self) {
@@ -213,10 +213,10 @@ void device::set_output(step& step, std::size_t index) {
       step.set_output(index, {.scores = logits(scores(content.size()), settings_.spoken.vocabulary())});
       return;
     case scheduler::output::all_logits: {
-      row_output all;
+      row_output result;
       for (auto i = content.size() - static_cast<std::size_t>(row.count); i < content.size(); ++i)
-        all.scores.append(logits(scores(i + 1), settings_.spoken.vocabulary()));
-      step.set_output(index, std::move(all));
+        result.scores.append(logits(scores(i + 1), settings_.spoken.vocabulary()));
+      step.set_output(index, std::move(result));
       return;
     }
   }
@@ -225,9 +225,10 @@ void device::set_output(step& step, std::size_t index) {
 /// As a device does that samples by itself, where the settings say so and it can; rows that are chained it alone can.
 void device::sample(step& step, std::size_t index, std::vector<float> scores) {
   const auto& row = step.rows[index];
-  const auto& how = step.sampling.rows[index];
-  const auto& sample = step.sampling.samples[how.first + static_cast<std::size_t>(row.scores())];
-  const bool by_host = how.is_out_of_memory || how.masks || sample.by_host || !(settings_.sampling || row.chained);
+  const auto& inputs = step.sampling.rows[index];
+  const auto& sample = step.sampling.samples[inputs.first + static_cast<std::size_t>(row.scores())];
+  const bool by_host =
+      inputs.is_out_of_memory || inputs.masks || sample.by_host || !(settings_.sampling || row.chained);
   if (by_host) {
     step.sample(index, scores);
   } else {
@@ -278,7 +279,7 @@ void device::describe(const scheduler::step& step) const {
   for (const auto& each : step.truncations) line += fmt::format(" cut {} to {};", each.slot, each.length);
   for (const auto& each : step.releases) line += fmt::format(" release {} to {};", each.slot, each.length);
   for (const auto& each : step.forks)
-    line += fmt::format(" {} begins with {} of {}, of which it reads {} in {};", each.slot, each.end, each.from,
+    line += fmt::format(" {} begins with {} of {}, of which it reads {} in {};", each.slot, each.end, each.source,
                         each.shared, each.parent);
   for (const auto& each : step.swap_outs)
     line += fmt::format(" swap out {} as {};", each.slot, static_cast<std::uint64_t>(each.name));

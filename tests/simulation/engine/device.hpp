@@ -20,7 +20,7 @@ namespace cogen::engine_simulation {
 /// in some histories on a real one, too. Lives longer than the engine, and is what the simulation holds on to.
 class device {
  public:
-  device(const settings& of, coverage& seen, const simulation::log& received);
+  device(const settings& setup, coverage& seen, const simulation::log& received);
 
   /// The runner that an engine gets.
   static std::unique_ptr<runner> runner_on(std::shared_ptr<device> self);

@@ -44,7 +44,7 @@ constexpr kind kinds[] = {
 class player {
  public:
   player(world& stage, random& chance) : stage_(stage), chance_(chance) {
-    for (const int each : {20, 25, 12, 10, 16, 20, 16, stage.of().misfortunes ? 2 : 0})
+    for (const int each : {20, 25, 12, 10, 16, 20, 16, stage.setup().misfortunes ? 2 : 0})
       weights_.push_back(each * chance.between(2, 6));
   }
 
@@ -75,13 +75,13 @@ class player {
  private:
   void rounds() {
     for (int n = chance_.between(1, 4); n > 0; --n) {
-      stage_.round(chance_.chance(stage_.of().holding));
+      stage_.round(chance_.chance(stage_.setup().holding));
       if (chance_.chance(50)) stage_.run_handlers(true);
     }
   }
 
   void come() {
-    if (!stage_.running() || static_cast<int>(stage_.clients().size()) >= stage_.of().most_live) return turn();
+    if (!stage_.running() || static_cast<int>(stage_.clients().size()) >= stage_.setup().most_live) return turn();
     std::vector<int> weights;
     std::ranges::transform(kinds, std::back_inserter(weights), &kind::weight);
     const auto& sampled = kinds[chance_.weighted(weights)];
@@ -92,7 +92,7 @@ class player {
 
   void turn() {
     auto waiting = stage_.clients();
-    std::erase_if(waiting, [](const auto& each) { return !each->waits_for_turn(); });
+    std::erase_if(waiting, [](const auto& entry) { return !entry->waits_for_turn(); });
     if (!waiting.empty()) anyone(waiting)->take_turn(random(chance_.next()));
   }
 
@@ -100,9 +100,9 @@ class player {
     if (!stage_.clients().empty()) anyone(stage_.clients())->interfere(chance_);
   }
 
-  std::shared_ptr<client> anyone(const std::vector<std::shared_ptr<client>>& of) {
+  std::shared_ptr<client> anyone(const std::vector<std::shared_ptr<client>>& candidates) {
     const auto draw = chance_.next();
-    return *std::ranges::max_element(of, {}, [&](const auto& each) { return each->rank(draw); });
+    return *std::ranges::max_element(candidates, {}, [&](const auto& entry) { return entry->rank(draw); });
   }
 
   world& stage_;
@@ -120,40 +120,40 @@ int actions_of(std::uint64_t seed, const std::shared_ptr<const model>& over) {
 
 namespace {
 
-void play_with(const simulation::script& what, coverage& seen, const simulation::log& log,
+void play_with(const simulation::script& script, coverage& seen, const simulation::log& log,
                const std::shared_ptr<const model>& over, std::optional<std::uint64_t> renamed_tenant) {
-  random chance(what.seed);
+  random chance(script.seed);
   auto sampled = draw(chance, over);
   sampled.renamed_tenant = renamed_tenant;
   world stage(sampled, seen, log);
   stage.say("{}", describe(sampled));
   player client(stage, chance);
-  for (const int action : what.actions) {
-    chance = simulation::numbers_of(what.seed, action);
+  for (const int action : script.actions) {
+    chance = simulation::numbers_of(script.seed, action);
     client.act(action);
     stage.check();
   }
-  chance = simulation::numbers_of(what.seed, -1);
+  chance = simulation::numbers_of(script.seed, -1);
   stage.drain(chance);
 }
 
 /// Whether what a tenant says is said in other names, too. Beside an encoder input all begin with the same token.
-bool has_other_names(const simulation::script& what, const std::shared_ptr<const model>& over) {
-  random chance(what.seed);
-  return what.seed % 4 == 0 && !over && !draw(chance).encoder_inputs;
+bool has_other_names(const simulation::script& script, const std::shared_ptr<const model>& over) {
+  random chance(script.seed);
+  return script.seed % 4 == 0 && !over && !draw(chance).encoder_inputs;
 }
 
 }  // namespace
 
-void play(const simulation::script& what, coverage& seen, const simulation::log& log,
+void play(const simulation::script& script, coverage& seen, const simulation::log& log,
           const std::shared_ptr<const model>& over) {
-  const bool renames = has_other_names(what, over);
-  if (log || !renames) play_with(what, seen, log, over, {});
+  const bool renames = has_other_names(script, over);
+  if (log || !renames) play_with(script, seen, log, over, {});
   if (!renames) return;
   simulation::transcript as_said, in_other_names;
   coverage unseen;
-  play_with(what, log ? unseen : seen, as_said.writer(), over, {});
-  play_with(what, unseen, in_other_names.writer(), over, what.seed / 4 % 2);
+  play_with(script, log ? unseen : seen, as_said.writer(), over, {});
+  play_with(script, unseen, in_other_names.writer(), over, script.seed / 4 % 2);
   as_said.require_same(in_other_names);
 }
 

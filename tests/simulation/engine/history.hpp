@@ -15,7 +15,7 @@ int actions_of(std::uint64_t seed, const std::shared_ptr<const model>& over = nu
 /// Runs a history. Throws std::logic_error with a sentence where the engine breaks its contract. What happens is
 /// written to `log`, if there is one.
 /// Over the toy model, or a real one.
-void play(const simulation::script& what, coverage& seen, const simulation::log& log,
+void play(const simulation::script& script, coverage& seen, const simulation::log& log,
           const std::shared_ptr<const model>& over = nullptr);
 
 }  // namespace cogen::engine_simulation

@@ -23,19 +23,19 @@ cache::kv_cache_spec layer_of(cache::layer_kind kind, int window = 0) {
   return {.kind = kind, .kv_heads = 1, .head_dim = dims, .window = window};
 }
 
-std::vector<cache::kv_cache_spec> shapes_of(const kept_options& of) {
+std::vector<cache::kv_cache_spec> shapes_of(const kept_options& options) {
   using enum cache::layer_kind;
   const cache::kv_cache_spec state{.kind = recurrent, .state = state_numbers};
-  switch (of.kind) {
+  switch (options.kind) {
     case cache_kind::sliding:
     case cache_kind::packed_sliding:
-      return {layer_of(sliding, of.window)};
+      return {layer_of(sliding, options.window)};
     case cache_kind::chunked:
-      return {layer_of(chunked, of.window), layer_of(full)};
+      return {layer_of(chunked, options.window), layer_of(full)};
     case cache_kind::mixed:
-      return {layer_of(sliding, of.window), layer_of(full), layer_of(chunked, of.window + 3)};
+      return {layer_of(sliding, options.window), layer_of(full), layer_of(chunked, options.window + 3)};
     case cache_kind::recurrent:
-      return {state, layer_of(full), layer_of(sliding, of.window)};
+      return {state, layer_of(full), layer_of(sliding, options.window)};
     default:
       return {layer_of(full), layer_of(full)};
   }
@@ -50,8 +50,8 @@ std::pair<float, float> state_after(std::span<const token> tokens) {
   return {static_cast<float>(tokens.size()), static_cast<float>(mixed)};
 }
 
-void require(bool holds, int slot, int layer, const char* what) {
-  if (!holds) throw std::logic_error(fmt::format("layer {} of slot {} {}", layer, slot, what));
+void require(bool holds, int slot, int layer, const char* problem) {
+  if (!holds) throw std::logic_error(fmt::format("layer {} of slot {} {}", layer, slot, problem));
 }
 
 }  // namespace
@@ -62,16 +62,16 @@ std::string name_of(cache_kind kind) {
   return names[static_cast<int>(kind)];
 }
 
-cache::cache make_cache(const kept_options& of, const scheduler::limits& within) {
+cache::cache make_cache(const kept_options& kept, const scheduler::limits& within) {
   cache::options options{.type = cache::scalar::f32,
                          .slots = within.all_slots(),
                          .max_sequence_length = within.max_sequence_length,
-                         .longest_step = of.longest_step,
-                         .max_rollback_tokens = of.max_rollback_tokens};
-  if (is_packed(of.kind)) (options.kv_quantization = cache::int8())->residual = 5;
-  if (of.kind == cache_kind::sinks) options.sinks = {.sinks = 2, .window = of.window};
-  if (of.kind == cache_kind::offloaded) options.kv_offload = std::make_shared<cache::immediate_transfer>();
-  return {shapes_of(of), options};
+                         .longest_step = kept.longest_step,
+                         .max_rollback_tokens = kept.max_rollback_tokens};
+  if (is_packed(kept.kind)) (options.kv_quantization = cache::int8())->residual = 5;
+  if (kept.kind == cache_kind::sinks) options.sinks = {.sinks = 2, .window = kept.window};
+  if (kept.kind == cache_kind::offloaded) options.kv_offload = std::make_shared<cache::immediate_transfer>();
+  return {shapes_of(kept), options};
 }
 
 void kept_cache::apply(const scheduler::step& step) {
@@ -84,9 +84,9 @@ void kept_cache::apply(const scheduler::step& step) {
   for (const auto& each : step.dropped_checkpoints) cache_.drop_snapshot(each.slot, each.length);
   for (const auto& each : step.checkpoints) cache_.take_snapshot(each.slot);
   for (const auto& each : step.swap_outs) {
-    auto& into = kept_[each.name];
-    into.resize(static_cast<std::size_t>(cache_.exported_bytes(each.length)));
-    cache_.export_slot(each.slot, into);
+    auto& entry = kept_[each.name];
+    entry.resize(static_cast<std::size_t>(cache_.exported_bytes(each.length)));
+    cache_.export_slot(each.slot, entry);
   }
   for (const auto& each : step.swap_ins) {
     cache_.import_slot(each.slot, each.length, kept_.extract(each.name).mapped());
@@ -113,11 +113,11 @@ void kept_cache::run(const scheduler::step& plan, const scheduler::toy::cache& r
 
 void kept_cache::write(const cache::step& step, const scheduler::toy::cache& received) {
   const auto keys = at::empty({step.tokens(), 1, dims}, at::kFloat);
-  float* to = keys.data_ptr<float>();
+  float* output = keys.data_ptr<float>();
   for (const auto& row : step.rows()) {
     const auto content = received.content(row.slot);
-    for (auto each = content.end() - row.count; each != content.end(); ++each)
-      to = std::fill_n(to, dims, static_cast<float>(*each));
+    for (auto position = content.end() - row.count; position != content.end(); ++position)
+      output = std::fill_n(output, dims, static_cast<float>(*position));
   }
   for (int index = 0; index < cache_.layers(); ++index) {
     auto& layer = cache_.layer(index);
@@ -131,11 +131,11 @@ void kept_cache::write(const cache::step& step, const scheduler::toy::cache& rec
 void kept_cache::write_states(cache::layer& layer, const cache::step& step, const scheduler::toy::cache& received) {
   for (const auto& row : step.rows()) {
     const auto content = received.content(row.slot);
-    const auto before = std::span(content).first(content.size() - static_cast<std::size_t>(row.count));
+    const auto prefix = std::span(content).first(content.size() - static_cast<std::size_t>(row.count));
     const auto view = layer.state(row.slot).value();
-    require(before.empty() || std::pair(view.before[0], view.before[1]) == state_after(before), row.slot, 0,
+    require(prefix.empty() || std::pair(view.previous[0], view.previous[1]) == state_after(prefix), row.slot, 0,
             "has another state than it should");
-    std::tie(view.after[0], view.after[1]) = state_after(content);
+    std::tie(view.next[0], view.next[1]) = state_after(content);
   }
 }
 
@@ -151,8 +151,8 @@ void kept_cache::check(int slot, std::span<const token> content) const {
     for (int i = 0; i < extent.kv_length; ++i) {
       const int position = i < extent.sinks ? i : i - extent.sinks + extent.kv_offset;
       const auto expected = static_cast<float>(content[static_cast<std::size_t>(position)]);
-      for (const auto* from : {keys.const_data_ptr<float>(), values.const_data_ptr<float>()})
-        require(std::abs(from[dims * i] - expected) <= tolerance, slot, index, "holds other tokens than it should");
+      for (const auto* numbers : {keys.const_data_ptr<float>(), values.const_data_ptr<float>()})
+        require(std::abs(numbers[dims * i] - expected) <= tolerance, slot, index, "holds other tokens than it should");
     }
   }
 }

@@ -40,7 +40,7 @@ struct kept_options {
 };
 
 /// For so many slots of such a length.
-cache::cache make_cache(const kept_options& of, const scheduler::limits& within);
+cache::cache make_cache(const kept_options& kept, const scheduler::limits& within);
 
 /// A real cache under the plans that a toy cache carries out: keys and values are the tokens, and a state follows from
 /// all of them. Throws what the cache throws, and std::logic_error where a layer holds something else than it should.
@@ -48,8 +48,8 @@ class kept_cache {
  public:
   using bytes = std::vector<std::byte>;
 
-  kept_cache(const kept_options& of, const scheduler::limits& within)
-      : cache_(make_cache(of, within)), kind_(of.kind) {}
+  kept_cache(const kept_options& options, const scheduler::limits& within)
+      : cache_(make_cache(options, within)), kind_(options.kind) {}
 
   /// All of a plan but its rows. Transfers are carried out at once.
   void apply(const scheduler::step& step);
@@ -61,7 +61,7 @@ class kept_cache {
   void end(scheduler::swap_id name, bool ok);
 
   const bytes& snapshot(scheduler::swap_id name) const { return kept_.at(name); }
-  void keep(scheduler::swap_id name, bytes what) { kept_[name] = std::move(what); }
+  void keep(scheduler::swap_id name, bytes exported) { kept_[name] = std::move(exported); }
 
  private:
   void write(const cache::step& step, const scheduler::toy::cache& received);

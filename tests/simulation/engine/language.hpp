@@ -29,17 +29,17 @@ struct language {
 
   /// The other name of a token of the toy model, and the first one. What is said in other names goes on in them, and in
   /// the same way.
-  token other_name(token each) const { return each + spelled(); }
-  token first_name(token each) const { return alone || each < spelled() ? each : each - spelled(); }
+  token other_name(token id) const { return id + spelled(); }
+  token first_name(token id) const { return alone || id < spelled() ? id : id - spelled(); }
 
-  std::vector<float> scores(std::span<const token> before, std::span<const token> encoder_input) const;
+  std::vector<float> scores(std::span<const token> history, std::span<const token> encoder_input) const;
 
  private:
   int spelled() const { return words() + tags; }
 };
 
 /// What is sampled after a history alone; nothing where there is nothing to sample from.
-std::optional<token> sampled_alone(const language& of, const sampler& from, token_history& history,
+std::optional<token> sampled_alone(const language& spoken, const sampler& source, token_history& history,
                                    std::span<const token> encoder_input, const sampling_key& key);
 
 /// How a generation goes alone.
@@ -54,9 +54,9 @@ struct generation_parts {
   std::vector<token> encoder_input;
   std::vector<token> end_tokens;
   int max_tokens = 0;
-  sampling_params how;  ///< with a seed, where it is not greedy
+  sampling_params params;  ///< with a seed, where it is not greedy
 };
 
-generation generated_alone(const language& of, const generation_parts& what);
+generation generated_alone(const language& spoken, const generation_parts& parts);
 
 }  // namespace cogen::engine_simulation

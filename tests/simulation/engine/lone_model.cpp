@@ -9,37 +9,37 @@ namespace {
 
 constexpr int remembered = 8;
 
-cache::cache cache_for(const model& of, cache::options like) {
+cache::cache cache_for(const model& subject, cache::options like) {
   like.slots = remembered;
-  return of.make_cache(like);
+  return subject.make_cache(like);
 }
 
 }  // namespace
 
-lone_model::lone_model(std::shared_ptr<const model> of, const cache::options& like)
-    : model_(std::move(of)), cache_(cache_for(*model_, like)), workspace_(1), sequences_(remembered) {}
+lone_model::lone_model(std::shared_ptr<const model> subject, const cache::options& like)
+    : model_(std::move(subject)), cache_(cache_for(*model_, like)), workspace_(1), sequences_(remembered) {}
 
-std::vector<float> lone_model::scores(std::span<const token> before, std::span<const token> encoder_input) {
-  if (!can_run(before)) return std::vector<float>(static_cast<std::size_t>(model_->config().vocabulary), NAN);
-  const int slot = slot_for(before, encoder_input);
+std::vector<float> lone_model::scores(std::span<const token> history, std::span<const token> encoder_input) {
+  if (!can_run(history)) return std::vector<float>(static_cast<std::size_t>(model_->config().vocabulary), NAN);
+  const int slot = slot_for(history, encoder_input);
   auto& held = sequences_[static_cast<std::size_t>(slot)];
   held.used = ++uses_;
-  for (const token next : before.subspan(held.tokens.size())) append(slot, next);
+  for (const token next : history.subspan(held.tokens.size())) append(slot, next);
   return held.scores;
 }
 
 bool lone_model::can_run(std::span<const token> tokens) const {
-  const auto known = [&](token each) { return each < model_->config().vocabulary; };
+  const auto known = [&](token id) { return id < model_->config().vocabulary; };
   return static_cast<std::int64_t>(tokens.size()) <= model_->max_sequence_length(cache_) &&
          std::ranges::all_of(tokens, known);
 }
 
 /// One that holds the longest part of the sequence, or the one that was used longest ago.
-int lone_model::slot_for(std::span<const token> before, std::span<const token> encoder_input) {
-  const auto held = [&](const sequence& each) {
-    const bool same = std::ranges::equal(each.encoder_input, encoder_input) && each.tokens.size() <= before.size() &&
-                      std::ranges::equal(each.tokens, before.first(each.tokens.size()));
-    return same ? each.tokens.size() : 0;
+int lone_model::slot_for(std::span<const token> history, std::span<const token> encoder_input) {
+  const auto held = [&](const sequence& seq) {
+    const bool same = std::ranges::equal(seq.encoder_input, encoder_input) && seq.tokens.size() <= history.size() &&
+                      std::ranges::equal(seq.tokens, history.first(seq.tokens.size()));
+    return same ? seq.tokens.size() : 0;
   };
   const auto longest = std::ranges::max_element(sequences_, {}, held);
   if (held(*longest) > 0) return static_cast<int>(longest - sequences_.begin());

@@ -15,11 +15,11 @@ namespace cogen::engine_simulation {
 class lone_model {
  public:
   /// `like` is how the engine's own cache keeps tokens.
-  lone_model(std::shared_ptr<const model> of, const cache::options& like);
+  lone_model(std::shared_ptr<const model> subject, const cache::options& like);
 
-  /// The logits after the last token of `before`, of which there is at least one. [vocabulary] NaN after tokens that
+  /// The logits after the last token of `history`, of which there is at least one. [vocabulary] NaN after tokens that
   /// the model does not know, or more than it can hold.
-  std::vector<float> scores(std::span<const token> before, std::span<const token> encoder_input);
+  std::vector<float> scores(std::span<const token> history, std::span<const token> encoder_input);
 
  private:
   struct sequence {
@@ -30,7 +30,7 @@ class lone_model {
   };
 
   bool can_run(std::span<const token> tokens) const;
-  int slot_for(std::span<const token> before, std::span<const token> encoder_input);
+  int slot_for(std::span<const token> history, std::span<const token> encoder_input);
   void begin(int slot, std::span<const token> encoder_input);
   void append(int slot, token next);
 

@@ -16,7 +16,7 @@ int simulate_toy(int count, char** arguments) {
                     "the real engine and its coroutines on a toy device, through random histories; `simulate_engine "
                     "MODEL …`: over that model",
                     [](std::uint64_t seed) { return actions_of(seed); },
-                    [](const auto& what, coverage& seen, const auto& log) { play(what, seen, log); }};
+                    [](const auto& script, coverage& seen, const auto& log) { play(script, seen, log); }};
   return main_of(toy, count, arguments);
 }
 
@@ -25,7 +25,8 @@ int simulate_model(const char* folder, int count, char** arguments) {
   const auto over = cogen::load_model(folder, {.threads = 1});
   const program real{"simulate_engine MODEL", "the engine over a real model, through random histories",
                      [&](std::uint64_t seed) { return actions_of(seed, over); },
-                     [&](const auto& what, coverage& seen, const auto& log) { play(what, seen, log, over); }, false};
+                     [&](const auto& script, coverage& seen, const auto& log) { play(script, seen, log, over); },
+                     false};
   return main_of(real, count, arguments);
 }
 

@@ -10,8 +10,8 @@
 namespace cogen::engine_simulation {
 namespace {
 
-detail::swap_room room_of(const settings& of, std::shared_ptr<cache::transfer> by) {
-  return {.bytes = of.within.swap_bytes, .by = std::move(by)};
+detail::swap_room room_of(const settings& setup, std::shared_ptr<cache::transfer> transfer) {
+  return {.bytes = setup.within.swap_bytes, .transfer = std::move(transfer)};
 }
 
 }  // namespace
@@ -48,17 +48,17 @@ class model_device::listener final : public swap_listener {
   swap_listener* engine_ = nullptr;
 };
 
-model_device::model_device(const settings& of, transfer_end ended)
-    : settings_(of),
-      slots_(std::make_shared<detail::cpu_slots>(of.over->make_cache(of.kept_by_model))),
+model_device::model_device(const settings& setup, transfer_end ended)
+    : settings_(setup),
+      slots_(std::make_shared<detail::cpu_slots>(setup.over->make_cache(setup.kept_by_model))),
       listener_(std::make_unique<listener>(std::move(ended))),
-      runner_(of.over, slots_, "simulated", room_of(of, by_), workspace(1)) {}
+      runner_(setup.over, slots_, "simulated", room_of(setup, transfer_), workspace(1)) {}
 
 /// A runner waits for its transfers.
 model_device::~model_device() {
   listener_->belong_to(nullptr);
   listener_->end_launch();
-  while (transfers()) by_->finish_one();
+  while (transfers()) transfer_->finish_one();
 }
 
 void model_device::run(step& outer) {
@@ -99,15 +99,15 @@ void model_device::check(const scheduler::toy::cache& other) const {
 }
 
 void model_device::end_transfer(std::exception_ptr error) {
-  error ? by_->fail_one(std::move(error)) : by_->finish_one();
+  error ? transfer_->fail_one(std::move(error)) : transfer_->finish_one();
 }
 
 std::vector<std::byte> model_device::snapshot(scheduler::swap_id name) const {
-  std::vector<std::byte> all;
-  const auto from = runner_.snapshot(name);
-  const auto read = from->read();
-  for (auto part = read(); !part.empty(); part = read()) all.insert(all.end(), part.begin(), part.end());
-  return all;
+  std::vector<std::byte> result;
+  const auto snapshot = runner_.snapshot(name);
+  const auto read = snapshot->read();
+  for (auto part = read(); !part.empty(); part = read()) result.insert(result.end(), part.begin(), part.end());
+  return result;
 }
 
 void model_device::keep(scheduler::swap_id name, std::vector<std::byte> bytes, int encoder_input) {

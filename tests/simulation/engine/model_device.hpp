@@ -25,7 +25,7 @@ class model_device {
   /// `ended` hears of transfers before the engine does.
   using transfer_end = std::function<void(scheduler::swap_id name, bool ok)>;
 
-  model_device(const settings& of, transfer_end ended);
+  model_device(const settings& setup, transfer_end ended);
   ~model_device();
   model_device(const model_device&) = delete;
   model_device& operator=(const model_device&) = delete;
@@ -37,7 +37,7 @@ class model_device {
   /// being filled has its length from the beginning.
   void check(const scheduler::toy::cache& other) const;
 
-  bool transfers() const { return by_->waiting() > 0; }
+  bool transfers() const { return transfer_->waiting() > 0; }
 
   /// Ends the transfer that began first, with an error if there is one.
   void end_transfer(std::exception_ptr error);
@@ -57,7 +57,7 @@ class model_device {
   void launch(step& inner);
 
   const settings settings_;
-  const std::shared_ptr<cache::manual_transfer> by_ = std::make_shared<cache::manual_transfer>();
+  const std::shared_ptr<cache::manual_transfer> transfer_ = std::make_shared<cache::manual_transfer>();
   const std::shared_ptr<detail::cpu_slots> slots_;
   std::unique_ptr<listener> listener_;
   detail::model_runner runner_;

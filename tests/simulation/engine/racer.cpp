@@ -39,8 +39,8 @@ class race_of_streams final : public racer {
   race_of_streams(world& stage, std::string name, net::any_io_executor where, random& chance)
       : racer(stage, std::move(name), std::move(where)) {
     for (auto& each : runners_) {
-      each.what.emplace(draw_reading(stage, chance));
-      each.stream.emplace(stage.running()->generate(each.what->asked));
+      each.planned.emplace(draw_reading(stage, chance));
+      each.stream.emplace(stage.running()->generate(each.planned->asked));
     }
   }
 
@@ -51,13 +51,13 @@ class race_of_streams final : public racer {
     const auto first = co_await (run(a) || run(b) || run(c));
     const auto& winner = runners_[first.index()];
     stage_.say("{}: stream {} wins", name(), first.index());
-    if (winner.finished) require(winner.read == winner.what->expected.tokens, "the winner ended before its time");
+    if (winner.finished) require(winner.read == winner.planned->expected.tokens, "the winner ended before its time");
     stage_.seen().visit(feature::won_by_stream);
   }
 
  private:
   struct runner {
-    std::optional<reading> what;
+    std::optional<reading> planned;
     std::optional<token_stream> stream;
     std::vector<token> read;
     bool finished = false;
@@ -68,7 +68,7 @@ class race_of_streams final : public racer {
       const auto heard = co_await seq.stream->async_next(net::as_tuple(net::use_awaitable));
       const auto& code = std::get<0>(heard);
       const auto& next = std::get<1>(heard);
-      const auto& expected = seq.what->expected;
+      const auto& expected = seq.planned->expected;
       if (code) co_return lose(code, code == expected.code && seq.read == expected.tokens);
       if (!next) break;
       seq.read.push_back(next->tokens.front().id);
@@ -85,14 +85,15 @@ class race_of_forks final : public racer {
  public:
   race_of_forks(world& stage, std::string name, net::any_io_executor where, random& chance)
       : racer(stage, std::move(name), std::move(where)),
-        of_(draw_affiliation(chance)),
+        affiliation_(draw_affiliation(chance)),
         fed_(draw_beginning(stage, chance)) {
     const auto more = sampling_words(stage, chance, chance.between(0, 3));
     fed_.insert(fed_.end(), more.begin(), more.end());
-    if (stage.renames(of_.tenant, of_.cache_salt)) stage.rename(fed_);
-    held_.encoder_input = stage.of().encoder_inputs ? sampling_words(stage, chance, 1) : std::vector<token>();
-    root_.emplace(stage.running()->open(held_.encoder_input, {.tenant = of_.tenant, .cache_salt = of_.cache_salt}));
-    how_ = draw_sampling(chance);
+    if (stage.renames(affiliation_.tenant, affiliation_.cache_salt)) stage.rename(fed_);
+    held_.encoder_input = stage.setup().encoder_inputs ? sampling_words(stage, chance, 1) : std::vector<token>();
+    root_.emplace(stage.running()->open(held_.encoder_input,
+                                        {.tenant = affiliation_.tenant, .cache_salt = affiliation_.cache_salt}));
+    params_ = draw_sampling(chance);
   }
 
  protected:
@@ -107,7 +108,7 @@ class race_of_forks final : public racer {
     const auto first = co_await (run(a) || run(b) || run(c));
     stage_.say("{}: branch {} wins", name(), first.index());
     stage_.seen().visit(feature::won_by_fork);
-    for (auto* each : {&a, &b, &c}) co_await go_on(*each);
+    for (auto* taken : {&a, &b, &c}) co_await go_on(*taken);
   }
 
  private:
@@ -119,13 +120,13 @@ class race_of_forks final : public racer {
   };
 
   bool does_not_fit(error_code code, std::size_t length) const {
-    return code == error::does_not_fit && static_cast<int>(length) > stage_.of().within.max_sequence_length;
+    return code == error::does_not_fit && static_cast<int>(length) > stage_.setup().within.max_sequence_length;
   }
 
   net::awaitable<void> run(branch& seq) {
     for (; seq.left > 0; --seq.left) {
-      const auto expected = seq.held.sampled(stage_.spoken(), {}, how_);
-      const auto heard = co_await seq.handle.async_decode({}, how_, net::as_tuple(net::use_awaitable));
+      const auto expected = seq.held.sampled(stage_.spoken(), {}, params_);
+      const auto heard = co_await seq.handle.async_decode({}, params_, net::as_tuple(net::use_awaitable));
       const auto& code = std::get<0>(heard);
       if (code) co_return lose(code, !expected || does_not_fit(code, seq.held.tokens.size() + 1));
       take(seq, std::get<1>(heard).id, expected);
@@ -145,11 +146,11 @@ class race_of_forks final : public racer {
     co_await run(seq);
   }
 
-  const affiliation of_;
+  const affiliation affiliation_;
   std::vector<token> fed_;
   held_sequence held_;
   std::optional<sequence> root_;
-  sampling_params how_;
+  sampling_params params_;
 };
 
 /// Reads and decodes against turns: a turn that comes first leaves what was generated to the next wait, also where that
@@ -158,8 +159,8 @@ class race_with_turns final : public racer {
  public:
   race_with_turns(world& stage, std::string name, net::any_io_executor where, random& chance)
       : racer(stage, std::move(name), std::move(where)),
-        what_(draw_reading(stage, chance)),
-        stream_(stage.running()->generate(what_.asked)),
+        reading_(draw_reading(stage, chance)),
+        stream_(stage.running()->generate(reading_.asked)),
         gathers_(chance.chance(20)) {}
 
  protected:
@@ -193,7 +194,7 @@ class race_with_turns final : public racer {
 
   void take(std::span<const sampled_token> tokens) {
     for (const auto& each : tokens) {
-      const auto& expected = what_.expected.tokens;
+      const auto& expected = reading_.expected.tokens;
       require(read_.size() < expected.size() && each.id == expected[read_.size()],
               fmt::format("token {} is not what it would be alone", read_.size()));
       read_.push_back(each.id);
@@ -202,15 +203,15 @@ class race_with_turns final : public racer {
 
   bool is_over(error_code code, bool ended) {
     over_ = ended || code;
-    const bool whole = read_ == what_.expected.tokens;
+    const bool whole = read_ == reading_.expected.tokens;
     if (code)
-      lose(code, code == what_.expected.code && whole);
+      lose(code, code == reading_.expected.code && whole);
     else
       require(!ended || whole, "it ended before its time");
     return over_;
   }
 
-  const reading what_;
+  const reading reading_;
   token_stream stream_;
   bool gathers_;
   std::vector<token> read_;

@@ -8,8 +8,8 @@ namespace {
 
 using type = net::cancellation_type;
 
-stream_event stream_event_of(misfortune what) {
-  switch (what) {
+stream_event stream_event_of(misfortune event) {
+  switch (event) {
     case misfortune::engine_stopped:
       return stream_event::engine_stopped;
     case misfortune::engine_destroyed:
@@ -21,12 +21,12 @@ stream_event stream_event_of(misfortune what) {
 
 }  // namespace
 
-reader::reader(world& stage, std::string name, net::any_io_executor where, reading what, int dawdles)
+reader::reader(world& stage, std::string name, net::any_io_executor where, reading planned, int dawdles)
     : client(stage, std::move(name), std::move(where)),
-      what_(std::move(what)),
+      reading_(std::move(planned)),
       dawdles_(dawdles),
       born_(stage.rounds()) {
-  stream_.emplace(stage.running()->generate(what_.asked));
+  stream_.emplace(stage.running()->generate(reading_.asked));
 }
 
 // What it does
@@ -40,7 +40,7 @@ net::awaitable<void> reader::live() {
 }
 
 net::awaitable<void> reader::act(random& chance) {
-  const int weights[] = {dawdles_, 60, 12, 8, 3, 3, 10, stage_.of().misfortunes && !stage_.closing() ? 1 : 0};
+  const int weights[] = {dawdles_, 60, 12, 8, 3, 3, 10, stage_.setup().misfortunes && !stage_.closing() ? 1 : 0};
   switch (chance.weighted(weights)) {
     case 0:
       co_return;
@@ -69,7 +69,7 @@ net::awaitable<void> reader::next(random& chance, std::optional<clock::duration>
   stage_.say("{}: next{}", name(), limit ? fmt::format(" for {} us", limit->count() / 1000) : "");
   const bool leaves = chance.chance(2);
   limit_ = limit ? std::optional(stage_.now() + *limit) : std::nullopt;
-  waited_at_ = at();
+  waited_at_ = current_state();
   beside_second_ = seconds_ > 0;
   const auto start = [this, limit](auto handler) {
     if (limit)
@@ -155,8 +155,8 @@ void reader::interfere(random& chance) {
   }
 }
 
-void reader::meet(misfortune what) {
-  if (stream_) visit(stream_event_of(what));
+void reader::meet(misfortune event) {
+  if (stream_) visit(stream_event_of(event));
 }
 
 // What it hears
@@ -201,10 +201,10 @@ void reader::hear(error_code code, const std::optional<prompt_progress>& heard) 
   if (is_excused(code)) return;
   if (code) return hear_failure(code);  // what came before is still there to be read
   require(!cancelled(), "it was cancelled, and is given what it may lose");
-  const int total = static_cast<int>(what_.parts.prompt.size());
+  const int total = static_cast<int>(reading_.parts.prompt.size());
   if (!heard) {
-    const bool all = progress_ && progress_->processed == total;
-    return require(all || !stream_ || stream_->ended(), "it hears no more of its prompt, which is not read");
+    const bool complete = progress_ && progress_->processed == total;
+    return require(complete || !stream_ || stream_->ended(), "it hears no more of its prompt, which is not read");
   }
   require(heard->total == total, "its prompt is miscounted");
   require(heard->cached <= heard->processed && heard->processed <= total, "more of its prompt is read than there is");
@@ -218,7 +218,7 @@ void reader::hear(error_code code, const std::optional<prompt_progress>& heard) 
 void reader::take(std::span<const sampled_token> tokens) {
   require(!heard_end_ || tokens.empty(), "there is more after the end");
   for (const auto& each : tokens) {
-    const auto& expected = what_.expected.tokens;
+    const auto& expected = reading_.expected.tokens;
     require(read_.size() < expected.size(), "it is given more than it would be alone");
     require(each.id == expected[read_.size()],
             fmt::format("token {} is {}; alone it would be {}", read_.size(), each.id, expected[read_.size()]));
@@ -227,7 +227,7 @@ void reader::take(std::span<const sampled_token> tokens) {
 }
 
 void reader::hear_end(finish_reason reason, const usage& used) {
-  const auto& expected = what_.expected;
+  const auto& expected = reading_.expected;
   if (reason == finish_reason::aborted) {
     require(stop_asked_, "it was stopped and had not asked for that");
     stage_.seen().visit(feature::stopped);
@@ -237,8 +237,8 @@ void reader::hear_end(finish_reason reason, const usage& used) {
     require(read_ == expected.tokens, "it ended before its time");
     stage_.seen().visit(reason == finish_reason::eos ? feature::end : feature::length);
   }
-  if (!what_.parts.how.greedy()) stage_.seen().visit(feature::sampled);
-  require(used.prompt_tokens == static_cast<int>(what_.parts.prompt.size()), "its prompt is miscounted");
+  if (!reading_.parts.params.greedy()) stage_.seen().visit(feature::sampled);
+  require(used.prompt_tokens == static_cast<int>(reading_.parts.prompt.size()), "its prompt is miscounted");
   require(used.generated_tokens == static_cast<int>(read_.size()), "its tokens are miscounted");
   if (used.cached_tokens > 0) stage_.seen().visit(feature::prefix_hit_tokens);
   require(used.time_to_first_token.count() >= 0 && used.total_time >= used.time_to_first_token, "its times are wrong");
@@ -246,8 +246,8 @@ void reader::hear_end(finish_reason reason, const usage& used) {
 
 /// No other client runs its tag, unless there are two of it.
 void reader::check_cached(int tokens) const {
-  const bool alike = what_.shares && !stage_.is_unique(what_.tag);
-  const int most = what_.shares ? what_.common : 0;
+  const bool alike = reading_.shares && !stage_.is_unique(reading_.tag);
+  const int most = reading_.shares ? reading_.common : 0;
   require(tokens <= most || alike, fmt::format("it found {} tokens; there were {} at most", tokens, most));
 }
 
@@ -257,11 +257,11 @@ void reader::hear_failure(error_code code) {
   if (stage_.is_death(code)) return;
   if (code == error::queue_full) {
     stage_.seen().visit(feature::queue_full);
-    return require(stage_.of().max_sequences < 100 && read_.empty(), "the queue was not full");
+    return require(stage_.setup().max_sequences < 100 && read_.empty(), "the queue was not full");
   }
   if (code == error::out_of_memory && stage_.hardware().refused_memory()) return;
-  require(code == what_.expected.code, "it failed with " + code.message());
-  require(!heard_end_ || read_ == what_.expected.tokens, "it failed before its time");
+  require(code == reading_.expected.code, "it failed with " + code.message());
+  require(!heard_end_ || read_ == reading_.expected.tokens, "it failed before its time");
   if (code == error::bad_logits) stage_.seen().visit(feature::bad_logits);
   if (code == error::invalid_request) stage_.seen().visit(feature::invalid_request);
   if (code == error::does_not_fit) stage_.seen().visit(feature::does_not_fit);
@@ -285,30 +285,31 @@ bool reader::is_excused(error_code code) const {
 void reader::check() const {
   if (stream_) check_cached(stream_->usage().cached_tokens);
   if (!stream_ || gathered_) return;
-  const int ahead = std::max(1, what_.asked.max_buffered_tokens) + pending() + seconds_;
+  const int ahead = std::max(1, reading_.asked.max_buffered_tokens) + pending() + seconds_;
   require(stream_->usage().generated_tokens <= static_cast<int>(read_.size()) + ahead, "it ran too far ahead");
 }
 
-void reader::visit(stream_event what) {
-  if (stream_) stage_.seen().visit(at(), what);
+void reader::visit(stream_event event) {
+  if (stream_) stage_.seen().visit(current_state(), event);
 }
 
-stream_at reader::at() const {
+stream_at reader::current_state() const {
   if (stream_->ended()) return stream_->error() ? stream_at::failed : stream_at::ended;
   if (stage_.rounds() == born_) return stream_at::queued;
-  auto whole = what_.parts.prompt;
+  auto whole = reading_.parts.prompt;
   const auto generated = stream_->usage().generated_tokens;
-  const auto& tokens = what_.expected.tokens;
+  const auto& tokens = reading_.expected.tokens;
   whole.insert(whole.end(), tokens.begin(), tokens.end());
-  const int held = stage_.hardware().held_of(whole, static_cast<std::size_t>(what_.common));
-  const bool unread = generated - static_cast<int>(read_.size()) >= what_.asked.max_buffered_tokens && pending() == 0;
+  const int held = stage_.hardware().held_of(whole, static_cast<std::size_t>(reading_.common));
+  const bool unread =
+      generated - static_cast<int>(read_.size()) >= reading_.asked.max_buffered_tokens && pending() == 0;
   if (unread && !gathered_) return held > 0 || generated == 0 ? stream_at::paused : stream_at::preempted;
   if (held == 0) return stream_at::waiting;
-  return held < static_cast<int>(what_.parts.prompt.size()) ? stream_at::prefilling : stream_at::decoding;
+  return held < static_cast<int>(reading_.parts.prompt.size()) ? stream_at::prefilling : stream_at::decoding;
 }
 
 std::string reader::status() const {
-  return fmt::format("read {} of {}{}{}", read_.size(), what_.expected.tokens.size(), pending() > 0 ? ", waits" : "",
+  return fmt::format("read {} of {}{}{}", read_.size(), reading_.expected.tokens.size(), pending() > 0 ? ", waits" : "",
                      stream_ ? "" : ", without its stream");
 }
 

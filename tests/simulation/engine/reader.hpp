@@ -9,10 +9,10 @@ namespace cogen::engine_simulation {
 class reader final : public client {
  public:
   /// `dawdles`: how often it does nothing with its turn, against 96 times that it does something.
-  reader(world& stage, std::string name, net::any_io_executor where, reading what, int dawdles);
+  reader(world& stage, std::string name, net::any_io_executor where, reading planned, int dawdles);
 
   void interfere(random& chance) override;
-  void meet(misfortune what) override;
+  void meet(misfortune event) override;
   void check() const override;
   std::string status() const override;
 
@@ -27,8 +27,8 @@ class reader final : public client {
   void stop();
   void destroy();
   void second();
-  void visit(stream_event what);
-  stream_at at() const;
+  void visit(stream_event event);
+  stream_at current_state() const;
   void hear(error_code code, const std::optional<piece>& received);
   void hear(error_code code, const completion& received);
   void hear(error_code code, const std::optional<prompt_progress>& received);
@@ -39,7 +39,7 @@ class reader final : public client {
   bool is_excused(error_code code) const;
   bool over() const { return !stream_ || heard_end_; }
 
-  const reading what_;
+  const reading reading_;
   std::optional<token_stream> stream_;
   std::vector<token> read_;
   std::optional<prompt_progress> progress_;  // the last that it heard

@@ -11,28 +11,28 @@ token word(world& stage, random& chance) { return chance.between(0, stage.spoken
 
 /// Beside an encoder input, it comes after the token that answers start with.
 std::vector<token> draw_prompt(world& stage, random& chance, std::vector<token> prompt) {
-  const int room =
-      stage.of().within.max_sequence_length - static_cast<int>(prompt.size()) - (stage.of().encoder_inputs ? 2 : 1);
+  const int room = stage.setup().within.max_sequence_length - static_cast<int>(prompt.size()) -
+                   (stage.setup().encoder_inputs ? 2 : 1);
   const auto more = sampling_words(stage, chance, chance.between(0, chance.chance(45) ? room : std::min(room, 4)));
   prompt.insert(prompt.end(), more.begin(), more.end());
   return prompt;
 }
 
 request ask(const generation_parts& parts, const std::vector<token>& prompt) {
-  auto asked = request{.prompt = token_ids(prompt), .sampling = parts.how};
+  auto asked = request{.prompt = token_ids(prompt), .sampling = parts.params};
   if (!parts.encoder_input.empty()) asked.encoder_input = parts.encoder_input;
   return asked;
 }
 
 /// Which readings share a prefix. Returns whether it can find anything.
 bool draw_sharing(world& stage, random& chance, request& asked) {
-  if (stage.of().urgent) asked.priority = chance.between(0, 3);
+  if (stage.setup().urgent) asked.priority = chance.between(0, 3);
   if (chance.chance(20)) asked.tenant = 1;
   if (chance.chance(10)) asked.cache_salt = common_salt;
   const bool alone = chance.chance(10), refuses = chance.chance(10);
   if (alone) asked.cache_salt = std::to_string(1000 + chance.next() / 2);
   if (refuses) asked.prefix_caching = false;
-  return !alone && !refuses && stage.of().within.prefix_caching && !stage.of().encoder_inputs;
+  return !alone && !refuses && stage.setup().within.prefix_caching && !stage.setup().encoder_inputs;
 }
 
 void rename(const world& stage, request& asked, generation_parts& parts) {
@@ -52,9 +52,10 @@ affiliation draw_affiliation(const random& chance) {
 }
 
 std::vector<token> draw_beginning(world& stage, random& chance) {
-  const auto& all = stage.of().prefixes;
+  const auto& prefixes = stage.setup().prefixes;
   std::vector<token> begin;
-  if (chance.chance(60)) begin = all[static_cast<std::size_t>(chance.between(0, static_cast<int>(all.size()) - 1))];
+  if (chance.chance(60))
+    begin = prefixes[static_cast<std::size_t>(chance.between(0, static_cast<int>(prefixes.size()) - 1))];
   begin.push_back(stage.tag());
   return begin;
 }
@@ -66,38 +67,39 @@ std::vector<token> sampling_words(world& stage, random& chance, int count) {
 }
 
 sampling_params draw_sampling(random& chance) {
-  sampling_params how;
-  if (chance.chance(50)) return how;
-  how.temperature = chance.between(5, 20) / 10.0;
-  how.seed = chance.next();
+  sampling_params params;
+  if (chance.chance(50)) return params;
+  params.temperature = chance.between(5, 20) / 10.0;
+  params.seed = chance.next();
   if (chance.chance(40)) {
-    how.repetition_penalty = 1.2;
-    how.presence_penalty = 0.5;
+    params.repetition_penalty = 1.2;
+    params.presence_penalty = 0.5;
   }
-  return how;
+  return params;
 }
 
 std::unique_ptr<guide> draw_guide(world& stage, random& chance) {
-  const int percent = stage.of().postponing;
+  const int percent = stage.setup().postponing;
   if (percent == 0 || chance.chance(50)) return nullptr;
   return std::make_unique<postponing_guide>(percent, chance.next(), stage.seen());
 }
 
 reading draw_reading(world& stage, random& chance) {
-  const auto& of = stage.of();
+  const auto& setup = stage.setup();
   generation_parts parts;
   const auto begin = draw_beginning(stage, chance);
   const auto prompt = draw_prompt(stage, chance, begin);
   parts.prompt = prompt;
-  if (of.encoder_inputs) {
-    if (prompt.front() != of.encoder_inputs->start) parts.prompt.insert(parts.prompt.begin(), of.encoder_inputs->start);
-    parts.encoder_input = sampling_words(stage, chance, chance.between(1, of.encoder_inputs->longest));
+  if (setup.encoder_inputs) {
+    if (prompt.front() != setup.encoder_inputs->start)
+      parts.prompt.insert(parts.prompt.begin(), setup.encoder_inputs->start);
+    parts.encoder_input = sampling_words(stage, chance, chance.between(1, setup.encoder_inputs->longest));
   }
-  parts.how = draw_sampling(chance);
+  parts.params = draw_sampling(chance);
   const int buffer_sizes[] = {0, 1, 3, 16};
   auto asked = ask(parts, prompt);
   asked.max_buffered_tokens = buffer_sizes[chance.between(0, 3)];
-  parts.max_tokens = of.within.max_sequence_length - static_cast<int>(parts.prompt.size());
+  parts.max_tokens = setup.within.max_sequence_length - static_cast<int>(parts.prompt.size());
   if (chance.chance(50)) {
     asked.max_tokens = chance.between(0, 12);
     parts.max_tokens = std::min(parts.max_tokens, *asked.max_tokens);
@@ -105,7 +107,7 @@ reading draw_reading(world& stage, random& chance) {
   if (chance.chance(30))
     asked.ignore_eos = true;
   else
-    parts.end_tokens = of.end_tokens;
+    parts.end_tokens = setup.end_tokens;
   for (int i = chance.between(0, 2); i > 0; --i) {
     parts.end_tokens.push_back(word(stage, chance));
     asked.stop_token_ids.push_back(parts.end_tokens.back());
@@ -113,8 +115,8 @@ reading draw_reading(world& stage, random& chance) {
   const int common = static_cast<int>(begin.size()) - 1;
   const bool shares = draw_sharing(stage, chance, asked);
   if (stage.renames(asked.tenant, asked.cache_salt)) rename(stage, asked, parts);
-  auto by = draw_guide(stage, chance);
-  if (by && !asked.ignore_eos) asked.response_format = std::shared_ptr<const guide>(std::move(by));
+  auto guide = draw_guide(stage, chance);
+  if (guide && !asked.ignore_eos) asked.response_format = std::shared_ptr<const cogen::guide>(std::move(guide));
   auto expected = generated_alone(stage.spoken(), parts);
   return {std::move(asked), std::move(parts), begin.back(), common, shares, std::move(expected)};
 }
@@ -132,7 +134,7 @@ reading draw_refused_reading(world& stage, random& chance) {
       with_prompt({-1});
       break;
     case 2:
-      with_prompt(sampling_words(stage, chance, stage.of().within.max_sequence_length + chance.between(0, 3)));
+      with_prompt(sampling_words(stage, chance, stage.setup().within.max_sequence_length + chance.between(0, 3)));
       why = error::does_not_fit;
       break;
     case 3:
@@ -145,7 +147,7 @@ reading draw_refused_reading(world& stage, random& chance) {
       asked.max_buffered_tokens = -1;
       break;
     default:
-      asked = request{.prompt = stage.of().encoder_inputs ? token_ids{1} : token_ids()};
+      asked = request{.prompt = stage.setup().encoder_inputs ? token_ids{1} : token_ids()};
       break;
   }
   result.expected = {{}, finish_reason::failed, make_error_code(why)};

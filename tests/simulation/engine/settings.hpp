@@ -53,8 +53,8 @@ struct settings {
 };
 
 /// Over the toy model, or a real one.
-settings draw(random& from, const std::shared_ptr<const model>& over = nullptr);
+settings draw(random& chance, const std::shared_ptr<const model>& over = nullptr);
 
-std::string describe(const settings& of);
+std::string describe(const settings& setup);
 
 }  // namespace cogen::engine_simulation

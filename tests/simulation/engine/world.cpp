@@ -10,8 +10,8 @@
 namespace cogen::engine_simulation {
 namespace {
 
-void require(bool holds, const std::string& what) {
-  if (!holds) throw std::logic_error(what);
+void require(bool holds, const std::string& message) {
+  if (!holds) throw std::logic_error(message);
 }
 
 constexpr std::string_view fire = "the bus is on fire";
@@ -26,8 +26,8 @@ std::exception_ptr breakdown() { return std::make_exception_ptr(std::runtime_err
 
 }  // namespace
 
-world::world(const settings& of, coverage& seen, simulation::log received)
-    : settings_(of),
+world::world(const settings& setup, coverage& seen, simulation::log received)
+    : settings_(setup),
       seen_(seen),
       log_(std::move(received)),
       device_(std::make_shared<device>(settings_, seen_, log_)),
@@ -84,9 +84,9 @@ void world::round(bool hold) {
   if (engine_) engine_->poll_one();
 }
 
-void world::run_handlers(bool all) {
+void world::run_handlers(bool drained) {
   context_.restart();
-  if (all)
+  if (drained)
     context_.poll();
   else
     context_.poll_one();
@@ -110,14 +110,14 @@ void world::stop_engine() {
   engine_->stop();
 }
 
-void world::befall(misfortune what) {
-  if (!engine_ || ((doomed_ || engine_->error()) && what != misfortune::engine_destroyed)) return;
-  if (what == misfortune::step_fails && device_->held() == 0) what = misfortune::launch_fails;
-  for (const auto& each : clients_) each->meet(what);
-  switch (what) {
+void world::befall(misfortune event) {
+  if (!engine_ || ((doomed_ || engine_->error()) && event != misfortune::engine_destroyed)) return;
+  if (event == misfortune::step_fails && device_->held() == 0) event = misfortune::launch_fails;
+  for (const auto& each : clients_) each->meet(event);
+  switch (event) {
     case misfortune::launch_fails:
     case misfortune::step_fails:
-      return fail_step(what == misfortune::launch_fails);
+      return fail_step(event == misfortune::launch_fails);
     case misfortune::engine_stopped:
       return stop_engine();
     default:
@@ -144,7 +144,7 @@ void world::blame(std::exception_ptr error) {
 
 void world::check() {
   if (blamed_) std::rethrow_exception(blamed_);
-  std::erase_if(clients_, [&](const auto& each) { return has_gone(*each); });
+  std::erase_if(clients_, [&](const auto& entry) { return has_gone(*entry); });
   for (const auto& each : clients_) each->check();
   check_stats();
 }
@@ -198,9 +198,9 @@ void world::drain(random& chance) {
 }
 
 std::string world::unfinished() const {
-  std::string all;
-  for (const auto& each : clients_) all += (all.empty() ? "" : ", ") + each->name() + " (" + each->status() + ")";
-  return all;
+  std::string names;
+  for (const auto& each : clients_) names += (names.empty() ? "" : ", ") + each->name() + " (" + each->status() + ")";
+  return names;
 }
 
 void world::check_empty() {

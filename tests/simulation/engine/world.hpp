@@ -32,7 +32,7 @@ enum class misfortune { launch_fails, step_fails, engine_stopped, engine_destroy
 /// A real engine, externally stepped, over the toy device, with its clients, in virtual time.
 class world {
  public:
-  world(const settings& of, coverage& seen, simulation::log received);
+  world(const settings& setup, coverage& seen, simulation::log received);
   ~world();
   world(const world&) = delete;
   world& operator=(const world&) = delete;
@@ -41,11 +41,11 @@ class world {
 
   void begin_action(int number) { action_ = number; }
   void round(bool hold);
-  void run_handlers(bool all);
+  void run_handlers(bool drained);
   bool release() { return device_->release(); }
   bool end_transfer(random& chance) { return device_->end_transfer(chance); }
   void advance_clock(clock::duration time) { clock_->advance(time); }
-  void befall(misfortune what);
+  void befall(misfortune event);
   std::vector<std::shared_ptr<client>>& clients() { return clients_; }
 
   /// After every action: throws std::logic_error where something is wrong.
@@ -57,7 +57,7 @@ class world {
   // For clients.
 
   void join(std::shared_ptr<client> added, random& chance);
-  const settings& of() const { return settings_; }
+  const settings& setup() const { return settings_; }
   const language& spoken() const { return settings_.spoken; }
   device& hardware() { return *device_; }
   coverage& seen() { return seen_; }

@@ -158,34 +158,34 @@ class cache {
   /// layer needs rings or states. Throws std::logic_error if other slots read more.
   void release(int slot, int length);
 
-  /// The empty slot `slot` reads its first `length` tokens in slot `of` from now on; new tokens go to its own memory.
-  /// `length` is a multiple of 64, 0 < length <= length(of). Until `slot` is cleared or cut, `of` can be neither
-  /// cleared nor cut below `length`.
+  /// The empty slot `slot` reads its first `length` tokens in slot `source` from now on; new tokens go to its own
+  /// memory. `length` is a multiple of 64, 0 < length <= length(source). Until `slot` is cleared or cut, `source` can
+  /// be neither cleared nor cut below `length`.
   ///
-  /// A slot has one parent. If `of` itself reads `length` tokens or more in a parent, `slot` gets the same parent.
-  /// Throws std::logic_error if `of` reads fewer, or `slot` is not empty; std::invalid_argument for a wrong length.
-  void share_prefix(int slot, int of, int length);
+  /// A slot has one parent. If `source` itself reads `length` tokens or more in a parent, `slot` gets the same parent.
+  /// Throws std::logic_error if `source` reads fewer, or `slot` is not empty; std::invalid_argument for a wrong length.
+  void share_prefix(int slot, int source, int length);
 
   /// The empty slot `fork.slot` begins as `fork` says, with the rings and states needed to go on from there. `shared`
   /// is a multiple of 64; where `parent` itself reads that many tokens in a parent, the slot gets the same one. The
   /// slot must not have an encoder input. Throws like share_prefix and copy; then the slot stays empty.
   void fork(const slot_fork& fork);
 
-  /// Copies tokens [begin, end) of slot `from` to the same positions of slot `to`, which then ends at `end`. Layers
-  /// that do not keep single tokens assume that the first `begin` tokens of both are the same. Throws std::length_error
-  /// unless `begin` is at most length(to) and `end` at most length(from). Throws std::logic_error if it would overwrite
-  /// what `to` shares with other slots, or a layer of `from` cannot return to `end`. Throws std::system_error if memory
-  /// is refused: then `to` ends at `begin`. If layers do not keep single tokens, it then holds only what other slots
-  /// read of it, as after release(), and must be cleared.
-  void copy(int from, int to, int begin, int end);
+  /// Copies tokens [begin, end) of slot `source` to the same positions of slot `target`, which then ends at `end`.
+  /// Layers that do not keep single tokens assume that the first `begin` tokens of both are the same. Throws
+  /// std::length_error unless `begin` is at most length(target) and `end` at most length(source). Throws
+  /// std::logic_error if it would overwrite what `target` shares with other slots, or a layer of `source` cannot return
+  /// to `end`. Throws std::system_error if memory is refused: then `target` ends at `begin`. If layers do not keep
+  /// single tokens, it then holds only what other slots read of it, as after release(), and must be cleared.
+  void copy(int source, int target, int begin, int end);
 
   /// Bytes of an exported slot of `length` tokens, with an encoder input of `encoder_length`.
   std::int64_t exported_bytes(int length, int encoder_length = 0) const;
 
-  /// Writes all that the slot holds, with its shared prefix and encoder input but without snapshots, to `into`. That
+  /// Writes all that the slot holds, with its shared prefix and encoder input but without snapshots, to `output`. That
   /// has exported_bytes(length(slot), encoder_length(slot)) bytes; otherwise throws std::invalid_argument. Only a cache
   /// of the same shapes and options can import the bytes.
-  void export_slot(int slot, std::span<std::byte> into) const;
+  void export_slot(int slot, std::span<std::byte> output) const;
 
   /// Describes the exported bytes in their order. Tokens of full, sliding and chunked attention are numbers if they are
   /// in full precision and never quantized. States, encoder inputs, quantized tokens (or tokens to be quantized) and
@@ -201,13 +201,13 @@ class cache {
 
   /// Fills the empty slot with `length` exported tokens, bit for bit. Throws std::logic_error if it is not empty,
   /// std::invalid_argument for a wrong number of bytes, and like reserve(); then it stays empty.
-  void import_slot(int slot, int length, std::span<const std::byte> from, int encoder_length = 0);
+  void import_slot(int slot, int length, std::span<const std::byte> input, int encoder_length = 0);
 
   /// The same, but returns the plain copies for the caller to carry out on any thread. Until that is done, the slot,
-  /// and what `into` or `from` points to, must neither change nor go away, and an imported slot must not be read; other
-  /// slots may be. If a copy fails, an imported slot must be cleared.
-  std::vector<byte_copy> begin_export(int slot, std::span<std::byte> into) const;
-  std::vector<byte_copy> begin_import(int slot, int length, std::span<const std::byte> from, int encoder_length = 0);
+  /// and what `output` or `input` points to, must neither change nor go away, and an imported slot must not be read;
+  /// other slots may be. If a copy fails, an imported slot must be cleared.
+  std::vector<byte_copy> begin_export(int slot, std::span<std::byte> output) const;
+  std::vector<byte_copy> begin_import(int slot, int length, std::span<const std::byte> input, int encoder_length = 0);
 
   /// Memory of a slot by the tokens it holds itself; those of a shared prefix do not count twice. An encoder input
   /// counts at its longest.
@@ -222,11 +222,11 @@ class cache {
  private:
   void check_bound(int slot, std::int64_t wanted) const;
   void check_empty(int slot) const;
-  void check_not_shared(int slot, int from) const;
+  void check_not_shared(int slot, int length) const;
   void check_can_return(int slot, int length) const;
   void check_exported(int slot, int length, int encoder_length, std::size_t bytes) const;
   void check_fork(const slot_fork& fork) const;
-  slot_parent parent_for(int of, int length) const;
+  slot_parent parent_for(int slot, int length) const;
   void drop(int slot, int length);
   void forget_snapshots(int slot, int beyond);
   void give_up_copy(int slot, int begin);

@@ -43,7 +43,7 @@ class codec {
   virtual std::int64_t quantized_bytes(int head_dim) const = 0;
 
   /// Quantizes `values` [64, head_dim] into quantized_bytes(head_dim) bytes.
-  virtual void quantize(const float* values, int head_dim, std::byte* into) const = 0;
+  virtual void quantize(const float* values, int head_dim, std::byte* quantized) const = 0;
 
   /// Writes the quantized block's numbers to `values` [64, head_dim].
   virtual void dequantize(const std::byte* quantized, int head_dim, float* values) const = 0;

@@ -199,10 +199,10 @@ class device_cache {
   /// Drops all tokens and the encoder input.
   void clear(int slot);
 
-  /// Replaces slot `to` by the first `end` tokens of slot `from`. Whole pages are shared. Throws std::length_error if
-  /// `from` holds fewer, std::logic_error if it could not be truncated so; std::bad_alloc if there is not enough memory
-  /// or `from` has lost them, and then `to` is empty.
-  void copy(int from, int to, int end);
+  /// Replaces slot `target` by the first `end` tokens of slot `source`. Whole pages are shared. Throws
+  /// std::length_error if `source` holds fewer, std::logic_error if it could not be truncated so; std::bad_alloc if
+  /// there is not enough memory or `source` has lost them, and then `target` is empty.
+  void copy(int source, int target, int end);
 
   /// All memory of a slot of `length` tokens, each [planes, rows, …] with rows contiguous: keys and values in full
   /// precision, quantized blocks, and states.
@@ -228,8 +228,8 @@ class device_cache {
   /// contiguous; none without cross layers.
   at::Tensor encoder_part(int slot, int length) const;
 
-  /// Slot `to` gets the encoder input of slot `from`.
-  void copy_encoder_input(int from, int to);
+  /// Slot `target` gets the encoder input of slot `source`.
+  void copy_encoder_input(int source, int target);
 
   /// Whether a part is keys and values in full precision that are never quantized.
   bool is_exact(const at::Tensor& part) const;
@@ -254,10 +254,10 @@ class device_cache {
   int pages_of(std::int64_t tokens) const;
   int whole_pages_in(std::int64_t tokens) const;
   void make_writable(int slot, std::int64_t begin, std::int64_t end);
-  void copy_bytes(int from, int to, std::int64_t begin, std::int64_t end) const;
-  void share_pages(int from, int to, int end);
+  void copy_bytes(int source, int target, std::int64_t begin, std::int64_t end) const;
+  void share_pages(int source, int target, int end);
   void map_ahead(const step& step);
-  void check_end(int slot, int end, const std::string& what) const;
+  void check_end(int slot, int end, const std::string& message) const;
 
   bool blocks_are_finite(std::span<const std::byte> exported, int length) const;
   at::Tensor exact_part_of(int slot, int length) const;

@@ -40,8 +40,8 @@ struct kv_extent {
 /// The state of one slot in a recurrent layer, `shape.state` numbers each: the state before some tokens of a step
 /// (zeros for an empty slot), and where to write the whole state after them.
 struct state_view {
-  const float* before = nullptr;
-  float* after = nullptr;
+  const float* previous = nullptr;
+  float* next = nullptr;
 };
 
 /// The tensor type of a number format.
@@ -151,23 +151,23 @@ class layer {
   /// Empties the slot and returns its memory.
   virtual void clear(int slot) = 0;
 
-  /// The empty slot reads the first `length` tokens of slot `of` from now on. Default: copies them.
-  virtual void share_prefix(int slot, int of, int length);
+  /// The empty slot reads the first `length` tokens of slot `source` from now on. Default: copies them.
+  virtual void share_prefix(int slot, int source, int length);
 
   /// The empty slot `fork.slot` begins as `fork` says. Default: copies all of it. Throws like `reserve`.
   virtual void fork(const slot_fork& fork);
 
-  /// Copies tokens [begin, end) of slot `from` to slot `to`, which holds `begin` tokens; they equal those of `from` if
-  /// a kind does not keep single tokens. `from` can be cut to `end`. Throws like `reserve`.
-  virtual void copy(int from, int to, int begin, int end);
+  /// Copies tokens [begin, end) of slot `source` to slot `target`, which holds `begin` tokens; they equal those of
+  /// `source` if a kind does not keep single tokens. `source` can be cut to `end`. Throws like `reserve`.
+  virtual void copy(int source, int target, int begin, int end);
 
   /// Bytes that `export_slot` writes for a slot of `length` tokens.
   virtual std::int64_t exported_bytes(int length) const;
 
   /// Writes all that the slot holds, with its shared prefix, so that `import_slot` of a layer of the same shape and
-  /// type restores it bit for bit. `into` has exported_bytes(length of the slot) bytes. Plain copies may be added to
+  /// type restores it bit for bit. `output` has exported_bytes(length of the slot) bytes. Plain copies may be added to
   /// `later` instead, to be carried out on any thread before the slot changes.
-  virtual void export_slot(int slot, std::span<std::byte> into, std::vector<byte_copy>& later) const;
+  virtual void export_slot(int slot, std::span<std::byte> output, std::vector<byte_copy>& later) const;
 
   /// Describes the exported_bytes(length) bytes of `export_slot`, in their order. Default: opaque bytes.
   virtual std::vector<exported_run> exported_runs(int length) const;
@@ -182,7 +182,7 @@ class layer {
 
   /// Fills the empty slot with `length` exported tokens. Throws like `reserve`. Copies added to `later` must be carried
   /// out before the slot is used.
-  virtual void import_slot(int slot, int length, std::span<const std::byte> from, std::vector<byte_copy>& later);
+  virtual void import_slot(int slot, int length, std::span<const std::byte> input, std::vector<byte_copy>& later);
 
   /// Memory of a slot by its length.
   virtual slot_footprint footprint_terms() const;

@@ -11,8 +11,8 @@ namespace cogen::cache {
 
 /// Bytes to copy. Both spans have the same size and do not overlap.
 struct byte_copy {
-  std::span<const std::byte> from;
-  std::span<std::byte> to;
+  std::span<const std::byte> source;
+  std::span<std::byte> target;
 };
 
 /// Copies bytes asynchronously and reports completion through a callback.

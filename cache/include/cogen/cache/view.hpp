@@ -52,9 +52,9 @@ constexpr std::int64_t quantized_tokens(std::int64_t length, std::int64_t residu
 /// rows of codes, four together (a row is one dimension of keys, or one token of values), `number = minimum + code *
 /// scale`. Scales are at the block's start, minimums and codes at these offsets; codec.hpp has the details.
 struct quantized_plane {
-  const codec* how = nullptr;
+  const codec* quantizer = nullptr;
   /// Writes the numbers of one head's block, [64, head_dim], to `values`.
-  void (*dequantize)(const codec& how, const std::byte* quantized, int head_dim, float* values) = nullptr;
+  void (*dequantize)(const codec& quantizer, const std::byte* quantized, int head_dim, float* values) = nullptr;
 
   int bits = 0;
   bool along_rows = false;  ///< groups go along rows, not across them

@@ -120,7 +120,7 @@ value item_of(renderer& run, const value& object, const value& key);
 value item_at_path(renderer& run, const value& object, const value* path);
 
 /// Fails for a name that Transformers does not allow.
-void set_member(renderer& run, name_space& space, const std::string& name, const value& what);
+void set_member(renderer& run, name_space& space, const std::string& name, const value& member);
 
 /// What the loop's body writes for these items, one level deeper.
 value call_loop(renderer& run, const loop_state& loop, const arguments& given);

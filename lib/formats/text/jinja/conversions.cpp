@@ -50,17 +50,17 @@ std::string scientific(const decimal& number) {
   return mantissa + (number.exponent < 0 ? "e-" : "e+") + exponent;
 }
 
-void append_hexadecimal(auto& to, char32_t c, int digits) {
-  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) to += "0123456789abcdef"[c >> shift & 0xF];
+void append_hexadecimal(auto& output, char32_t c, int digits) {
+  for (int shift = 4 * (digits - 1); shift >= 0; shift -= 4) output += "0123456789abcdef"[c >> shift & 0xF];
 }
 
-void append_escaped(auto& to, char32_t c) {
+void append_escaped(auto& output, char32_t c) {
   if (c < 0x100) {
-    append_hexadecimal(to += "\\x", c, 2);
+    append_hexadecimal(output += "\\x", c, 2);
   } else if (c < 0x10000) {
-    append_hexadecimal(to += "\\u", c, 4);
+    append_hexadecimal(output += "\\u", c, 4);
   } else {
-    append_hexadecimal(to += "\\U", c, 8);
+    append_hexadecimal(output += "\\U", c, 8);
   }
 }
 
@@ -69,19 +69,19 @@ class python_writer {
  public:
   explicit python_writer(renderer& run) : run_(run), out_(run) {}
 
-  std::string written(const value& what) {
-    put(what);
+  std::string written(const value& object) {
+    put(object);
     return out_.take();
   }
 
  private:
-  void put(const value& what) {
+  void put(const value& object) {
     run_.visit(1);
-    if (auto* text = what.text()) return put(*text);
-    if (auto* items = what.items()) return put(*items);
-    if (auto* members = what.members()) return put(*members);
-    if (auto* view = what.viewed()) return put(*view);
-    out_ += what.is_undefined() ? "Undefined" : as_text(run_, what).bytes();
+    if (auto* text = object.text()) return put(*text);
+    if (auto* items = object.items()) return put(*items);
+    if (auto* members = object.members()) return put(*members);
+    if (auto* view = object.viewed()) return put(*view);
+    out_ += object.is_undefined() ? "Undefined" : as_text(run_, object).bytes();
   }
 
   void put(const traced_text& text) {
@@ -130,11 +130,11 @@ class python_writer {
   void put(const dictionary& members) {
     out_ += '{';
     bool is_first = true;
-    for (const auto& [key, what] : members.items()) {
+    for (const auto& [key, member] : members.items()) {
       if (!std::exchange(is_first, false)) out_ += ", ";
       put(key);
       out_ += ": ";
-      put(what);
+      put(member);
     }
     out_ += '}';
   }
@@ -162,26 +162,26 @@ class json_writer {
  public:
   json_writer(renderer& run, const json_style& style) : run_(run), style_(style), out_(run) {}
 
-  std::string written(const value& what) {
-    put(what, 0);
+  std::string written(const value& object) {
+    put(object, 0);
     return out_.take();
   }
 
  private:
-  void put(const value& what, std::size_t depth) {
+  void put(const value& object, std::size_t depth) {
     run_.visit(1);
-    if (auto* text = what.text()) return put_string(text->bytes());
-    if (auto* items = what.items()) return put_list(*items, depth);
-    if (auto* members = what.members()) return put_dictionary(*members, depth);
-    out_ += scalar(what);
+    if (auto* text = object.text()) return put_string(text->bytes());
+    if (auto* items = object.items()) return put_list(*items, depth);
+    if (auto* members = object.members()) return put_dictionary(*members, depth);
+    out_ += scalar(object);
   }
 
-  std::string scalar(const value& what) const {
-    if (what.is_none()) return "null";
-    if (what.is<bool>()) return is_true(what) ? "true" : "false";
-    if (auto integer = what.integer()) return std::to_string(*integer);
-    auto number = what.number();
-    if (!number) run_.fail(kind_of(what) + " cannot be written as JSON");
+  std::string scalar(const value& object) const {
+    if (object.is_none()) return "null";
+    if (object.is<bool>()) return is_true(object) ? "true" : "false";
+    if (auto integer = object.integer()) return std::to_string(*integer);
+    auto number = object.number();
+    if (!number) run_.fail(kind_of(object) + " cannot be written as JSON");
     if (std::isnan(*number)) return "NaN";
     if (std::isinf(*number)) return *number < 0 ? "-Infinity" : "Infinity";
     return spelled(*number);
@@ -301,33 +301,33 @@ class json_writer {
 
 }  // namespace
 
-value from_json(renderer& run, const boost::json::value& what) {
+value from_json(renderer& run, const boost::json::value& source) {
   auto level = run.enter_here();
-  switch (what.kind()) {
+  switch (source.kind()) {
     case boost::json::kind::null:
       return none{};
     case boost::json::kind::bool_:
-      return what.get_bool();
+      return source.get_bool();
     case boost::json::kind::int64:
-      return what.get_int64();
+      return source.get_int64();
     case boost::json::kind::uint64:
-      return static_cast<double>(what.get_uint64());
+      return static_cast<double>(source.get_uint64());
     case boost::json::kind::double_:
-      return what.get_double();
+      return source.get_double();
     case boost::json::kind::string:
-      return run.make_text(outside_text(what.get_string()));
+      return run.make_text(outside_text(source.get_string()));
     case boost::json::kind::array:
       break;
     case boost::json::kind::object: {
       dictionary members;
-      for (const auto& [key, member] : what.get_object()) {
+      for (const auto& [key, member] : source.get_object()) {
         insert(run, members, run.make_text(outside_text(key)), from_json(run, member));
       }
       return run.checked(std::move(members));
     }
   }
   std::vector<value> items;
-  for (const auto& item : what.get_array()) items.push_back(from_json(run, item));
+  for (const auto& item : source.get_array()) items.push_back(from_json(run, item));
   return run.make_list(std::move(items));
 }
 
@@ -339,10 +339,10 @@ std::string spelled(double number) {
   return std::signbit(number) ? "-" + text : text;
 }
 
-std::string representation(renderer& run, const value& what) { return python_writer(run).written(what); }
+std::string representation(renderer& run, const value& object) { return python_writer(run).written(object); }
 
-std::string ascii_representation(renderer& run, const value& what) {
-  auto text = representation(run, what);
+std::string ascii_representation(renderer& run, const value& object) {
+  auto text = representation(run, object);
   growing_text result(run);
   for (std::string_view rest = text; !rest.empty();) {
     auto character = first_character(rest);
@@ -356,22 +356,23 @@ std::string ascii_representation(renderer& run, const value& what) {
   return result.take();
 }
 
-traced_text as_text(renderer& run, const value& what) {
-  if (auto* text = what.text()) {
+traced_text as_text(renderer& run, const value& object) {
+  if (auto* text = object.text()) {
     run.look_at(text->footprint());
     return *text;
   }
-  if (what.is_undefined()) return {};
-  if (what.is_none()) return {"None", true};
-  if (what.is<bool>()) return {is_true(what) ? "True" : "False", true};
-  if (auto integer = what.integer()) return {std::to_string(*integer), true};
-  if (auto number = what.number()) return {spelled(*number), true};
-  if (what.items() || what.members() || what.viewed()) return {representation(run, what), is_trusted(run, what)};
-  run.fail(kind_of(what) + " cannot be written as text");
+  if (object.is_undefined()) return {};
+  if (object.is_none()) return {"None", true};
+  if (object.is<bool>()) return {is_true(object) ? "True" : "False", true};
+  if (auto integer = object.integer()) return {std::to_string(*integer), true};
+  if (auto number = object.number()) return {spelled(*number), true};
+  if (object.items() || object.members() || object.viewed())
+    return {representation(run, object), is_trusted(run, object)};
+  run.fail(kind_of(object) + " cannot be written as text");
 }
 
-std::string as_json(renderer& run, const value& what, const json_style& style) {
-  return json_writer(run, style).written(what);
+std::string as_json(renderer& run, const value& object, const json_style& style) {
+  return json_writer(run, style).written(object);
 }
 
 }  // namespace cogen::text::jinja

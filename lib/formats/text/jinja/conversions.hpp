@@ -13,16 +13,16 @@
 namespace cogen::text::jinja {
 
 /// The value with its texts not trusted. Fails for nesting deeper than a rendering can walk.
-value from_json(renderer& run, const boost::json::value& what);
+value from_json(renderer& run, const boost::json::value& source);
 
 /// What str() gives in Python, which is also what a template writes.
-traced_text as_text(renderer& run, const value& what);
+traced_text as_text(renderer& run, const value& object);
 
 /// What repr() gives in Python, for text inside containers.
-std::string representation(renderer& run, const value& what);
+std::string representation(renderer& run, const value& object);
 
 /// What ascii() gives: the same without other characters than ASCII's.
-std::string ascii_representation(renderer& run, const value& what);
+std::string ascii_representation(renderer& run, const value& object);
 
 /// Python's shortest spelling of a floating-point number.
 std::string spelled(double number);
@@ -36,14 +36,14 @@ struct json_style {
 };
 
 /// What json.dumps() gives in Python. Fails for values that JSON does not have.
-std::string as_json(renderer& run, const value& what, const json_style& style);
+std::string as_json(renderer& run, const value& object, const json_style& style);
 
 /// The items that a loop over the value visits: of a text its characters, of a dictionary its keys.
 /// Fails for values that cannot be visited.
-shared_list items_of(renderer& run, const value& what);
+shared_list items_of(renderer& run, const value& object);
 
 /// The same for an operation that visits each of them by itself, without a step for each.
-shared_list visited_items(renderer& run, const value& what);
+shared_list visited_items(renderer& run, const value& object);
 
 /// The characters of a text, as values that keep its trust.
 std::vector<value> characters_of(renderer& run, const traced_text& text);

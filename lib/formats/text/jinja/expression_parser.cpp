@@ -41,7 +41,7 @@ int number_base(std::string_view text) {
 
 expression_parser::nesting::nesting(expression_parser& parser) : parser_(&parser) {
   if (parser.depth_ >= deepest_nesting) {
-    throw template_error("nests deeper than the limit of " + std::to_string(deepest_nesting), parser.from_.line());
+    throw template_error("nests deeper than the limit of " + std::to_string(deepest_nesting), parser.lexemes_.line());
   }
   ++parser.depth_;
 }
@@ -57,65 +57,65 @@ expression_ptr expression_parser::parse(bool with_condition) {
 }
 
 bool expression_parser::is_tuple_end() const {
-  return from_.is(lexeme_kind::output_end) || from_.is(lexeme_kind::statement_end) || from_.is_symbol(")");
+  return lexemes_.is(lexeme_kind::output_end) || lexemes_.is(lexeme_kind::statement_end) || lexemes_.is_symbol(")");
 }
 
 expression_ptr expression_parser::parse_tuple(bool with_condition) {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   auto first = parse(with_condition);
-  if (!from_.is_symbol(",")) return first;
+  if (!lexemes_.is_symbol(",")) return first;
   std::vector<expression_ptr> items;
   items.push_back(std::move(first));
-  while (from_.take_symbol(",") && !is_tuple_end()) items.push_back(parse(with_condition));
+  while (lexemes_.take_symbol(",") && !is_tuple_end()) items.push_back(parse(with_condition));
   return make<list_literal>(line, std::move(items), true);
 }
 
 expression_ptr expression_parser::parse_conditional() {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   auto then = parse_or();
-  while (from_.take_name("if")) {
+  while (lexemes_.take_name("if")) {
     auto condition = parse_or();
-    auto otherwise = from_.take_name("else") ? parse() : nullptr;
+    auto otherwise = lexemes_.take_name("else") ? parse() : nullptr;
     then = make<conditional>(line, std::move(then), std::move(condition), std::move(otherwise));
   }
   return then;
 }
 
 expression_ptr expression_parser::parse_or() {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   auto left = parse_and();
-  while (from_.take_name("or")) left = make<connective>(line, false, std::move(left), parse_and());
+  while (lexemes_.take_name("or")) left = make<connective>(line, false, std::move(left), parse_and());
   return left;
 }
 
 expression_ptr expression_parser::parse_and() {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   auto left = parse_not();
-  while (from_.take_name("and")) left = make<connective>(line, true, std::move(left), parse_not());
+  while (lexemes_.take_name("and")) left = make<connective>(line, true, std::move(left), parse_not());
   return left;
 }
 
 expression_ptr expression_parser::parse_not() {
-  auto line = from_.line();
-  if (!from_.take_name("not")) return parse_comparison();
+  auto line = lexemes_.line();
+  if (!lexemes_.take_name("not")) return parse_comparison();
   nesting one_deeper(*this);
   return make<negation>(line, negation::kind::logical, parse_not());
 }
 
 std::optional<comparison> expression_parser::take_comparison() {
   for (const auto& [symbol, operation] : comparisons) {
-    if (from_.take_symbol(symbol)) return operation;
+    if (lexemes_.take_symbol(symbol)) return operation;
   }
-  if (from_.take_name("in")) return comparison::in;
-  if (!from_.is_name("not") || from_.after().kind != lexeme_kind::name || from_.after().text != "in")
+  if (lexemes_.take_name("in")) return comparison::in;
+  if (!lexemes_.is_name("not") || lexemes_.after().kind != lexeme_kind::name || lexemes_.after().text != "in")
     return std::nullopt;
-  from_.take();
-  from_.take();
+  lexemes_.take();
+  lexemes_.take();
   return comparison::not_in;
 }
 
 expression_ptr expression_parser::parse_comparison() {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   auto first = parse_sum();
   std::vector<comparison_chain::link> links;
   while (auto operation = take_comparison()) links.emplace_back(*operation, parse_sum());
@@ -124,36 +124,36 @@ expression_ptr expression_parser::parse_comparison() {
 }
 
 expression_ptr expression_parser::parse_sum() {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   auto left = parse_concatenation();
-  while (from_.is_symbol("+") || from_.is_symbol("-")) {
-    auto operation = from_.take().text == "+" ? arithmetic::add : arithmetic::subtract;
+  while (lexemes_.is_symbol("+") || lexemes_.is_symbol("-")) {
+    auto operation = lexemes_.take().text == "+" ? arithmetic::add : arithmetic::subtract;
     left = make<calculation>(line, operation, std::move(left), parse_concatenation());
   }
   return left;
 }
 
 expression_ptr expression_parser::parse_concatenation() {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   std::vector<expression_ptr> parts;
   parts.push_back(parse_product());
-  while (from_.take_symbol("~")) parts.push_back(parse_product());
+  while (lexemes_.take_symbol("~")) parts.push_back(parse_product());
   if (parts.size() == 1) return std::move(parts.front());
   return make<concatenation>(line, std::move(parts));
 }
 
 expression_ptr expression_parser::parse_product() {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   auto left = parse_power();
   while (true) {
     arithmetic operation{};
-    if (from_.take_symbol("*")) {
+    if (lexemes_.take_symbol("*")) {
       operation = arithmetic::multiply;
-    } else if (from_.take_symbol("/")) {
+    } else if (lexemes_.take_symbol("/")) {
       operation = arithmetic::divide;
-    } else if (from_.take_symbol("//")) {
+    } else if (lexemes_.take_symbol("//")) {
       operation = arithmetic::floor_divide;
-    } else if (from_.take_symbol("%")) {
+    } else if (lexemes_.take_symbol("%")) {
       operation = arithmetic::modulo;
     } else {
       return left;
@@ -163,19 +163,19 @@ expression_ptr expression_parser::parse_product() {
 }
 
 expression_ptr expression_parser::parse_power() {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   auto left = parse_unary();
-  while (from_.take_symbol("**")) left = make<calculation>(line, arithmetic::power, std::move(left), parse_unary());
+  while (lexemes_.take_symbol("**")) left = make<calculation>(line, arithmetic::power, std::move(left), parse_unary());
   return left;
 }
 
 expression_ptr expression_parser::parse_unary(bool with_filters) {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   nesting one_deeper(*this);
   expression_ptr part;
-  if (from_.take_symbol("-")) {
+  if (lexemes_.take_symbol("-")) {
     part = make<negation>(line, negation::kind::minus, parse_unary(false));
-  } else if (from_.take_symbol("+")) {
+  } else if (lexemes_.take_symbol("+")) {
     part = make<negation>(line, negation::kind::plus, parse_unary(false));
   } else {
     part = parse_primary();
@@ -185,7 +185,7 @@ expression_ptr expression_parser::parse_unary(bool with_filters) {
 }
 
 expression_ptr expression_parser::parse_primary() {
-  switch (from_.now().kind) {
+  switch (lexemes_.now().kind) {
     case lexeme_kind::name:
       return parse_name();
     case lexeme_kind::string:
@@ -196,14 +196,14 @@ expression_ptr expression_parser::parse_primary() {
     default:
       break;
   }
-  if (from_.is_symbol("(")) return parse_parentheses();
-  if (from_.is_symbol("[")) return parse_list();
-  if (from_.is_symbol("{")) return parse_dictionary();
-  from_.refuse("an expression");
+  if (lexemes_.is_symbol("(")) return parse_parentheses();
+  if (lexemes_.is_symbol("[")) return parse_list();
+  if (lexemes_.is_symbol("{")) return parse_dictionary();
+  lexemes_.refuse("an expression");
 }
 
 expression_ptr expression_parser::parse_name() {
-  auto name = from_.take();
+  auto name = lexemes_.take();
   if (name.text == "true" || name.text == "True") return make<constant>(name.line, true);
   if (name.text == "false" || name.text == "False") return make<constant>(name.line, false);
   if (name.text == "none" || name.text == "None") return make<constant>(name.line, none{});
@@ -214,14 +214,14 @@ expression_ptr expression_parser::parse_name() {
 }
 
 expression_ptr expression_parser::parse_string() {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   std::string text;
-  while (from_.is(lexeme_kind::string)) text += from_.take().text;
+  while (lexemes_.is(lexeme_kind::string)) text += lexemes_.take().text;
   return make<constant>(line, trusted_text(std::move(text)));
 }
 
 expression_ptr expression_parser::parse_number() {
-  auto number = from_.take();
+  auto number = lexemes_.take();
   const auto& text = number.text;
   double real = 0;
   std::int64_t integer = 0;
@@ -235,44 +235,44 @@ expression_ptr expression_parser::parse_number() {
 }
 
 expression_ptr expression_parser::parse_parentheses() {
-  auto line = from_.take().line;
-  if (from_.take_symbol(")")) return make<list_literal>(line, std::vector<expression_ptr>(), true);
+  auto line = lexemes_.take().line;
+  if (lexemes_.take_symbol(")")) return make<list_literal>(line, std::vector<expression_ptr>(), true);
   auto inner = parse_tuple();
-  from_.expect_symbol(")");
+  lexemes_.expect_symbol(")");
   return inner;
 }
 
 expression_ptr expression_parser::parse_list() {
-  auto line = from_.take().line;
+  auto line = lexemes_.take().line;
   std::vector<expression_ptr> items;
-  while (!from_.is_symbol("]")) {
+  while (!lexemes_.is_symbol("]")) {
     items.push_back(parse());
-    if (!from_.is_symbol("]")) from_.expect_symbol(",");
+    if (!lexemes_.is_symbol("]")) lexemes_.expect_symbol(",");
   }
-  from_.take();
+  lexemes_.take();
   return make<list_literal>(line, std::move(items), false);
 }
 
 expression_ptr expression_parser::parse_dictionary() {
-  auto line = from_.take().line;
+  auto line = lexemes_.take().line;
   std::vector<dictionary_literal::item> items;
-  while (!from_.is_symbol("}")) {
+  while (!lexemes_.is_symbol("}")) {
     auto key = parse();
-    from_.expect_symbol(":");
+    lexemes_.expect_symbol(":");
     items.emplace_back(std::move(key), parse());
-    if (!from_.is_symbol("}")) from_.expect_symbol(",");
+    if (!lexemes_.is_symbol("}")) lexemes_.expect_symbol(",");
   }
-  from_.take();
+  lexemes_.take();
   return make<dictionary_literal>(line, std::move(items));
 }
 
 expression_ptr expression_parser::parse_postfix(expression_ptr object) {
   while (true) {
-    if (from_.is_symbol(".")) {
+    if (lexemes_.is_symbol(".")) {
       object = parse_member(std::move(object));
-    } else if (from_.is_symbol("[")) {
+    } else if (lexemes_.is_symbol("[")) {
       object = parse_subscript(std::move(object));
-    } else if (from_.is_symbol("(")) {
+    } else if (lexemes_.is_symbol("(")) {
       object = parse_call(std::move(object));
     } else {
       return object;
@@ -281,37 +281,37 @@ expression_ptr expression_parser::parse_postfix(expression_ptr object) {
 }
 
 expression_ptr expression_parser::parse_member(expression_ptr object) {
-  auto line = from_.take().line;
-  if (from_.is(lexeme_kind::integer)) return make<subscript>(line, std::move(object), parse_number());
-  auto name = from_.expect(lexeme_kind::name, "a name").text;
+  auto line = lexemes_.take().line;
+  if (lexemes_.is(lexeme_kind::integer)) return make<subscript>(line, std::move(object), parse_number());
+  auto name = lexemes_.expect(lexeme_kind::name, "a name").text;
   return make<attribute>(line, std::move(object), std::move(name));
 }
 
 expression_ptr expression_parser::parse_subscript(expression_ptr object) {
-  auto line = from_.take().line;
-  auto first = from_.is_symbol(":") ? nullptr : parse();
-  if (from_.is_symbol(":")) return parse_slice(std::move(object), std::move(first), line);
-  if (from_.is_symbol(",")) {
+  auto line = lexemes_.take().line;
+  auto first = lexemes_.is_symbol(":") ? nullptr : parse();
+  if (lexemes_.is_symbol(":")) return parse_slice(std::move(object), std::move(first), line);
+  if (lexemes_.is_symbol(",")) {
     std::vector<expression_ptr> keys;
     keys.push_back(std::move(first));
-    while (from_.take_symbol(",") && !from_.is_symbol("]")) keys.push_back(parse());
+    while (lexemes_.take_symbol(",") && !lexemes_.is_symbol("]")) keys.push_back(parse());
     first = make<list_literal>(line, std::move(keys), true);
   }
-  from_.expect_symbol("]");
+  lexemes_.expect_symbol("]");
   return make<subscript>(line, std::move(object), std::move(first));
 }
 
 expression_ptr expression_parser::parse_slice(expression_ptr object, expression_ptr begin, std::size_t line) {
-  auto bound = [this] { return from_.is_symbol(":") || from_.is_symbol("]") ? nullptr : parse(); };
-  from_.expect_symbol(":");
+  auto bound = [this] { return lexemes_.is_symbol(":") || lexemes_.is_symbol("]") ? nullptr : parse(); };
+  lexemes_.expect_symbol(":");
   slice::bounds where{std::move(begin), bound(), nullptr};
-  if (from_.take_symbol(":")) where.step = bound();
-  from_.expect_symbol("]");
+  if (lexemes_.take_symbol(":")) where.step = bound();
+  lexemes_.expect_symbol("]");
   return make<slice>(line, std::move(object), std::move(where));
 }
 
 expression_ptr expression_parser::parse_call(expression_ptr callee) {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   auto* method = dynamic_cast<attribute*>(callee.get());
   if (!method) return make<call_of_value>(line, std::move(callee), parse_arguments());
   auto name = method->name();
@@ -321,38 +321,38 @@ expression_ptr expression_parser::parse_call(expression_ptr callee) {
 
 argument_list expression_parser::parse_arguments() {
   argument_list given;
-  from_.expect_symbol("(");
-  while (!from_.is_symbol(")")) {
+  lexemes_.expect_symbol("(");
+  while (!lexemes_.is_symbol(")")) {
     bool is_named =
-        from_.is(lexeme_kind::name) && from_.after().kind == lexeme_kind::symbol && from_.after().text == "=";
-    if (given.more_named) from_.refuse("')' after the argument unpacked by '**'");
-    if (from_.take_symbol("**")) {
+        lexemes_.is(lexeme_kind::name) && lexemes_.after().kind == lexeme_kind::symbol && lexemes_.after().text == "=";
+    if (given.more_named) lexemes_.refuse("')' after the argument unpacked by '**'");
+    if (lexemes_.take_symbol("**")) {
       given.more_named = parse();
     } else if (is_named) {
-      auto name = from_.take().text;
-      from_.take();
+      auto name = lexemes_.take().text;
+      lexemes_.take();
       given.named.emplace_back(std::move(name), parse());
     } else if (given.more_positional) {
-      from_.refuse("a named argument");
-    } else if (from_.take_symbol("*")) {
+      lexemes_.refuse("a named argument");
+    } else if (lexemes_.take_symbol("*")) {
       given.more_positional = parse();
     } else {
-      if (!given.named.empty()) from_.refuse("a named argument");
+      if (!given.named.empty()) lexemes_.refuse("a named argument");
       given.positional.push_back(parse());
     }
-    if (!from_.is_symbol(")")) from_.expect_symbol(",");
+    if (!lexemes_.is_symbol(")")) lexemes_.expect_symbol(",");
   }
-  from_.take();
+  lexemes_.take();
   return given;
 }
 
 expression_ptr expression_parser::parse_filters(expression_ptr input) {
   while (true) {
-    if (from_.take_symbol("|")) {
+    if (lexemes_.take_symbol("|")) {
       input = parse_filter(std::move(input));
-    } else if (from_.is_name("is")) {
+    } else if (lexemes_.is_name("is")) {
       input = parse_test(std::move(input));
-    } else if (from_.is_symbol("(")) {
+    } else if (lexemes_.is_symbol("(")) {
       input = parse_call(std::move(input));
     } else {
       return input;
@@ -361,33 +361,34 @@ expression_ptr expression_parser::parse_filters(expression_ptr input) {
 }
 
 std::string expression_parser::parse_dotted_name(std::string_view description) {
-  auto name = from_.expect(lexeme_kind::name, description).text;
-  while (from_.take_symbol(".")) name += "." + from_.expect(lexeme_kind::name, description).text;
+  auto name = lexemes_.expect(lexeme_kind::name, description).text;
+  while (lexemes_.take_symbol(".")) name += "." + lexemes_.expect(lexeme_kind::name, description).text;
   return name;
 }
 
 expression_ptr expression_parser::parse_filter(expression_ptr input) {
-  auto line = from_.line();
+  auto line = lexemes_.line();
   auto name = parse_dotted_name("the name of a filter");
-  auto given = from_.is_symbol("(") ? parse_arguments() : argument_list();
+  auto given = lexemes_.is_symbol("(") ? parse_arguments() : argument_list();
   return make<filtered>(line, std::move(input), std::move(name), std::move(given));
 }
 
 bool expression_parser::is_argument_of_test() const {
-  if (from_.is(lexeme_kind::name)) return !from_.is_name("else") && !from_.is_name("or") && !from_.is_name("and");
-  return from_.is(lexeme_kind::string) || from_.is(lexeme_kind::integer) || from_.is(lexeme_kind::real) ||
-         from_.is_symbol("[") || from_.is_symbol("{");
+  if (lexemes_.is(lexeme_kind::name))
+    return !lexemes_.is_name("else") && !lexemes_.is_name("or") && !lexemes_.is_name("and");
+  return lexemes_.is(lexeme_kind::string) || lexemes_.is(lexeme_kind::integer) || lexemes_.is(lexeme_kind::real) ||
+         lexemes_.is_symbol("[") || lexemes_.is_symbol("{");
 }
 
 expression_ptr expression_parser::parse_test(expression_ptr input) {
-  auto line = from_.take().line;
-  bool is_negated = from_.take_name("not");
+  auto line = lexemes_.take().line;
+  bool is_negated = lexemes_.take_name("not");
   auto name = parse_dotted_name("the name of a test");
   argument_list given;
-  if (from_.is_symbol("(")) {
+  if (lexemes_.is_symbol("(")) {
     given = parse_arguments();
-  } else if (from_.is_name("is")) {
-    from_.refuse("no second test without parentheses");
+  } else if (lexemes_.is_name("is")) {
+    lexemes_.refuse("no second test without parentheses");
   } else if (is_argument_of_test()) {
     given.positional.push_back(parse_postfix(parse_primary()));
   }

@@ -15,7 +15,7 @@ namespace cogen::text::jinja {
 /// Parses expressions with the precedence that Jinja gives them. Throws template_error for unsupported syntax.
 class expression_parser {
  public:
-  explicit expression_parser(lexeme_stream& from) : from_(from) {}
+  explicit expression_parser(lexeme_stream& lexemes) : lexemes_(lexemes) {}
 
   /// One expression; `with_condition` says whether "a if b else c" may be one.
   expression_ptr parse(bool with_condition = true);
@@ -82,7 +82,7 @@ class expression_parser {
     return checked(std::make_unique<Node>(line, std::forward<Args>(args)...));
   }
 
-  lexeme_stream& from_;
+  lexeme_stream& lexemes_;
   std::size_t depth_ = 0;
 };
 

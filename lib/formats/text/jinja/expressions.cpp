@@ -9,19 +9,20 @@
 namespace cogen::text::jinja {
 namespace {
 
-void append_named(renderer& run, arguments& to, std::string name, value what) {
-  run.visit(to.named.size());
-  auto is_it = [&](const auto& one) { return one.first == name; };
-  if (std::any_of(to.named.begin(), to.named.end(), is_it)) run.fail("the argument '" + name + "' is given twice");
-  to.named.emplace_back(std::move(name), std::move(what));
+void append_named(renderer& run, arguments& given, std::string name, value argument) {
+  run.visit(given.named.size());
+  auto is_it = [&](const auto& entry) { return entry.first == name; };
+  if (std::any_of(given.named.begin(), given.named.end(), is_it))
+    run.fail("the argument '" + name + "' is given twice");
+  given.named.emplace_back(std::move(name), std::move(argument));
 }
 
-void append_members(renderer& run, arguments& to, const value& more) {
+void append_members(renderer& run, arguments& given, const value& more) {
   auto* members = more.members();
   if (!members) run.fail("'**' needs a dictionary, not " + kind_of(more));
-  for (const auto& [key, what] : members->items()) {
+  for (const auto& [key, member] : members->items()) {
     if (!key.text()) run.fail("an argument has a name, not " + kind_of(key));
-    append_named(run, to, key.text()->bytes(), what);
+    append_named(run, given, key.text()->bytes(), member);
   }
 }
 
@@ -150,16 +151,16 @@ value tested::compute(renderer& run) const {
   return check_(run, input, evaluated(run, given_));
 }
 
-negation::negation(std::size_t line, kind what, expression_ptr operand)
-    : expression(line), what_(what), operand_(std::move(operand)) {
+negation::negation(std::size_t line, kind operation, expression_ptr operand)
+    : expression(line), operation_(operation), operand_(std::move(operand)) {
   contains(*operand_);
 }
 
 value negation::compute(renderer& run) const {
   auto operand = operand_->evaluate(run);
-  if (what_ == kind::logical) return !is_true(operand);
+  if (operation_ == kind::logical) return !is_true(operand);
   auto minus = negated(run, operand);
-  if (what_ == kind::minus) return minus;
+  if (operation_ == kind::minus) return minus;
   return operand.is<bool>() ? value(*operand.integer()) : operand;
 }
 
@@ -240,17 +241,17 @@ value list_literal::compute(renderer& run) const {
 
 dictionary_literal::dictionary_literal(std::size_t line, std::vector<item> items)
     : expression(line), items_(std::move(items)) {
-  for (const auto& [key, what] : items_) {
+  for (const auto& [key, member] : items_) {
     contains(*key);
-    contains(*what);
+    contains(*member);
   }
 }
 
 value dictionary_literal::compute(renderer& run) const {
   dictionary result;
-  for (const auto& [key_part, what] : items_) {
+  for (const auto& [key_part, member] : items_) {
     auto key = key_part->evaluate(run);
-    insert(run, result, key, what->evaluate(run));
+    insert(run, result, key, member->evaluate(run));
   }
   return run.checked(std::move(result));
 }

@@ -62,11 +62,11 @@ class expression {
 
 class constant final : public expression {
  public:
-  constant(std::size_t line, value what) : expression(line), what_(std::move(what)) {}
+  constant(std::size_t line, value content) : expression(line), content_(std::move(content)) {}
 
  private:
-  value compute(renderer&) const override { return what_; }
-  value what_;
+  value compute(renderer&) const override { return content_; }
+  value content_;
 };
 
 class variable final : public expression {
@@ -180,11 +180,11 @@ class tested final : public expression {
 class negation final : public expression {
  public:
   enum class kind { logical, minus, plus };
-  negation(std::size_t line, kind what, expression_ptr operand);
+  negation(std::size_t line, kind operation, expression_ptr operand);
 
  private:
   value compute(renderer& run) const override;
-  kind what_;
+  kind operation_;
   expression_ptr operand_;
 };
 

@@ -18,7 +18,7 @@ class format_fields {
   format_fields(renderer& run, const arguments& given) : run_(run), given_(given) {}
 
   /// A field such as 0.name[key].
-  value at(std::string_view field) {
+  value resolve(std::string_view field) {
     auto end = std::min(field.find_first_of(".["), field.size());
     auto found = argument(field.substr(0, end));
     for (field.remove_prefix(end); !field.empty();) found = part_of(found, field);
@@ -62,8 +62,8 @@ class format_fields {
 
   const value& named(std::string_view field) const {
     run_.visit(given_.named.size());
-    for (const auto& [name, what] : given_.named) {
-      if (name == field) return what;
+    for (const auto& [name, argument] : given_.named) {
+      if (name == field) return argument;
     }
     run_.fail("'format' has no argument for the field '" + std::string(field) + "'");
   }
@@ -89,16 +89,17 @@ class formatter {
     std::string_view bytes = text.bytes();
     traced_text result;
     std::size_t begin = 0;
-    for (auto at = bytes.find_first_of("{}"); at != std::string_view::npos; at = bytes.find_first_of("{}", begin)) {
-      result.append(text.part(begin, at));
-      if (bytes.substr(at + 1).starts_with(bytes[at]) && depth == 0) {
-        result.append(text.part(at, at + 1));
-        begin = at + 2;
+    for (auto position = bytes.find_first_of("{}"); position != std::string_view::npos;
+         position = bytes.find_first_of("{}", begin)) {
+      result.append(text.part(begin, position));
+      if (bytes.substr(position + 1).starts_with(bytes[position]) && depth == 0) {
+        result.append(text.part(position, position + 1));
+        begin = position + 2;
         continue;
       }
-      auto end = bytes[at] == '{' ? end_of_field(bytes, at) : std::string_view::npos;
+      auto end = bytes[position] == '{' ? end_of_field(bytes, position) : std::string_view::npos;
       if (end == std::string_view::npos) run_.fail("'format' finds a single brace");
-      auto written = field(text.part(at + 1, end), depth);
+      auto written = field(text.part(position + 1, end), depth);
       run_.charge(written.content_bytes());
       result.append(written);
       begin = end + 1;
@@ -108,15 +109,15 @@ class formatter {
   }
 
  private:
-  static std::size_t end_of_field(std::string_view bytes, std::size_t at) {
+  static std::size_t end_of_field(std::string_view bytes, std::size_t position) {
     std::size_t open = 0;
     bool is_index = false;
-    for (; at < bytes.size(); ++at) {
-      if (bytes[at] == '[' && open == 1) is_index = true;
-      if (bytes[at] == ']') is_index = false;
+    for (; position < bytes.size(); ++position) {
+      if (bytes[position] == '[' && open == 1) is_index = true;
+      if (bytes[position] == ']') is_index = false;
       if (is_index) continue;
-      if (bytes[at] == '{') ++open;
-      if (bytes[at] == '}' && --open == 0) return at;
+      if (bytes[position] == '{') ++open;
+      if (bytes[position] == '}' && --open == 0) return position;
     }
     return std::string_view::npos;
   }
@@ -130,26 +131,26 @@ class formatter {
       if (!is_index && (bytes[end] == '!' || bytes[end] == ':')) break;
       if (!is_index && bytes[end] == '{') run_.fail("'format' finds a brace in the name of a field");
     }
-    auto what = fields_.at(bytes.substr(0, end));
+    auto object = fields_.resolve(bytes.substr(0, end));
     if (bytes.substr(end).starts_with('!')) {
-      what = converted(what, bytes.substr(end + 1));
+      object = converted(object, bytes.substr(end + 1));
       end += 2;
     }
     auto spec = end < bytes.size() ? run(text.part(end + 1, text.size()), depth + 1) : traced_text();
-    if (!escapes_) return formatted(run_, what, parse_format_spec(run_, spec.bytes()), spec.empty());
-    return with_escapes(run_, formatted(run_, what, parse_format_spec(run_, spec.bytes()), spec.empty()));
+    if (!escapes_) return formatted(run_, object, parse_format_spec(run_, spec.bytes()), spec.empty());
+    return with_escapes(run_, formatted(run_, object, parse_format_spec(run_, spec.bytes()), spec.empty()));
   }
 
-  value converted(const value& what, std::string_view conversion) {
+  value converted(const value& object, std::string_view conversion) {
     bool is_whole = conversion.size() == 1 || (conversion.size() > 1 && conversion[1] == ':');
     if (!is_whole) run_.fail("'format' expects ':' after a conversion");
     switch (conversion[0]) {
       case 's':
-        return run_.make_text(as_text(run_, what));
+        return run_.make_text(as_text(run_, object));
       case 'r':
-        return run_.make_text(representation(run_, what), is_trusted(run_, what));
+        return run_.make_text(representation(run_, object), is_trusted(run_, object));
       case 'a':
-        return run_.make_text(ascii_representation(run_, what), is_trusted(run_, what));
+        return run_.make_text(ascii_representation(run_, object), is_trusted(run_, object));
       default:
         run_.fail("'format' knows the conversions s, r and a, not '" + std::string(conversion.substr(0, 1)) + "'");
     }
@@ -171,14 +172,14 @@ class percent_formatter {
 
   traced_text run() {
     traced_text result;
-    for (auto at = bytes_.find('%'); at != std::string_view::npos; at = bytes_.find('%', at_)) {
-      result.append(text_.part(at_, at));
-      at_ = at + 1;
+    for (auto position = bytes_.find('%'); position != std::string_view::npos; position = bytes_.find('%', position_)) {
+      result.append(text_.part(position_, position));
+      position_ = position + 1;
       auto written = conversion();
       run_.charge(written.content_bytes());
       result.append(written);
     }
-    result.append(text_.part(at_, text_.size()));
+    result.append(text_.part(position_, text_.size()));
     bool is_mapping = !tuple_ && (given_.members() || given_.items() || given_.is_undefined() || is_range(given_));
     if (next_ < count() && !is_mapping) run_.fail("not all arguments are used by '%'");
     return result;
@@ -193,11 +194,11 @@ class percent_formatter {
     return tuple_ ? tuple_->items[next_++] : (++next_, given_);
   }
 
-  bool is_next(char c) const { return at_ < bytes_.size() && bytes_[at_] == c; }
+  bool is_next(char c) const { return position_ < bytes_.size() && bytes_[position_] == c; }
 
   char take_character() {
-    if (at_ >= bytes_.size()) run_.fail("a conversion by '%' is incomplete");
-    return bytes_[at_++];
+    if (position_ >= bytes_.size()) run_.fail("a conversion by '%' is incomplete");
+    return bytes_[position_++];
   }
 
   traced_text conversion() {
@@ -205,20 +206,21 @@ class percent_formatter {
     if (is_next('%')) return {std::string(1, take_character()), true};
     if (is_next('(')) keyed_ = value_of_key();
     bool is_left = false, has_zeros = false;
-    for (; at_ < bytes_.size() && std::string_view("#0- +").find(bytes_[at_]) != std::string_view::npos; ++at_) {
-      if (bytes_[at_] == '#') spec.alternate = true;
-      if (bytes_[at_] == '0') has_zeros = true;
-      if (bytes_[at_] == '-') is_left = true;
-      if (bytes_[at_] == '+' || (bytes_[at_] == ' ' && spec.sign == '-')) spec.sign = bytes_[at_];
+    for (; position_ < bytes_.size() && std::string_view("#0- +").find(bytes_[position_]) != std::string_view::npos;
+         ++position_) {
+      if (bytes_[position_] == '#') spec.alternate = true;
+      if (bytes_[position_] == '0') has_zeros = true;
+      if (bytes_[position_] == '-') is_left = true;
+      if (bytes_[position_] == '+' || (bytes_[position_] == ' ' && spec.sign == '-')) spec.sign = bytes_[position_];
     }
     auto width = number();
     if (width < 0) is_left = true;
     spec.width = static_cast<std::size_t>(std::abs(width));
     if (is_next('.')) {
-      ++at_;
+      ++position_;
       spec.precision = static_cast<std::size_t>(std::max<std::int64_t>(number(), 0));
     }
-    if (is_next('h') || is_next('l') || is_next('L')) ++at_;
+    if (is_next('h') || is_next('l') || is_next('L')) ++position_;
     spec.type = take_character();
     spec.align = is_left ? '<' : has_zeros ? '0' : '>';
     return converted(spec);
@@ -226,14 +228,14 @@ class percent_formatter {
 
   value value_of_key() {
     std::size_t open = 1;
-    auto end = ++at_;
+    auto end = ++position_;
     for (; end < bytes_.size() && open > 0; ++end) {
       if (bytes_[end] == '(') ++open;
       if (bytes_[end] == ')') --open;
     }
     if (open > 0) run_.fail("a key of '%' has no end");
-    auto key = trusted_text(std::string(bytes_.substr(at_, end - 1 - at_)));
-    at_ = end;
+    auto key = trusted_text(std::string(bytes_.substr(position_, end - 1 - position_)));
+    position_ = end;
     auto* members = given_.members();
     auto* found = members ? members->find(key.text()->bytes()) : nullptr;
     if (!members) run_.fail("'%' with keys needs a dictionary, not " + kind_of(given_));
@@ -246,13 +248,13 @@ class percent_formatter {
     constexpr std::int64_t most = 1 << 20;
     std::int64_t result = 0;
     if (is_next('*')) {
-      ++at_;
+      ++position_;
       auto given = take();
       if (!given.integer()) run_.fail("'*' of '%' needs an integer, not " + kind_of(given));
       result = *given.integer();
     } else {
-      while (at_ < bytes_.size() && bytes_[at_] >= '0' && bytes_[at_] <= '9' && result <= most) {
-        result = result * 10 + (bytes_[at_++] - '0');
+      while (position_ < bytes_.size() && bytes_[position_] >= '0' && bytes_[position_] <= '9' && result <= most) {
+        result = result * 10 + (bytes_[position_++] - '0');
       }
     }
     if (std::abs(result) > most) run_.fail("'%' exceeds the limit of " + std::to_string(most) + " characters");
@@ -286,10 +288,10 @@ class percent_formatter {
     }
   }
 
-  traced_text as_text_of(const value& what, format_spec spec) {
-    auto text = spec.type == 's'   ? as_text(run_, what)
-                : spec.type == 'r' ? traced_text(representation(run_, what), is_trusted(run_, what))
-                                   : traced_text(ascii_representation(run_, what), is_trusted(run_, what));
+  traced_text as_text_of(const value& object, format_spec spec) {
+    auto text = spec.type == 's'   ? as_text(run_, object)
+                : spec.type == 'r' ? traced_text(representation(run_, object), is_trusted(run_, object))
+                                   : traced_text(ascii_representation(run_, object), is_trusted(run_, object));
     if (text_.is_markup()) text = spec.type == 's' ? with_escapes(run_, text) : escaped(run_, text);
     return plain_text(std::move(text), spec);
   }
@@ -302,23 +304,23 @@ class percent_formatter {
     return formatted_text(run_, text, spec);
   }
 
-  traced_text as_character(const value& what, format_spec spec) {
-    if (what.text()) {
-      if (character_count(what.text()->bytes()) != 1) run_.fail("'%c' needs one character");
-      return plain_text(*what.text(), spec);
+  traced_text as_character(const value& object, format_spec spec) {
+    if (object.text()) {
+      if (character_count(object.text()->bytes()) != 1) run_.fail("'%c' needs one character");
+      return plain_text(*object.text(), spec);
     }
-    if (!what.integer()) run_.fail("'%c' needs a character, not " + kind_of(what));
+    if (!object.integer()) run_.fail("'%c' needs a character, not " + kind_of(object));
     format_spec character{.type = 'c'};
-    return plain_text(formatted_integer(run_, *what.integer(), character), spec);
+    return plain_text(formatted_integer(run_, *object.integer(), character), spec);
   }
 
-  traced_text as_integer(const value& what, format_spec spec) {
-    auto integer = what.integer();
+  traced_text as_integer(const value& object, format_spec spec) {
+    auto integer = object.integer();
     bool is_decimal = spec.type == 'd' || spec.type == 'i' || spec.type == 'u';
-    if (!integer && is_decimal && what.number() && std::abs(*what.number()) < 9.2e18) {
-      integer = static_cast<std::int64_t>(*what.number());
+    if (!integer && is_decimal && object.number() && std::abs(*object.number()) < 9.2e18) {
+      integer = static_cast<std::int64_t>(*object.number());
     }
-    if (!integer) run_.fail(std::string("'%") + spec.type + "' needs an integer, not " + kind_of(what));
+    if (!integer) run_.fail(std::string("'%") + spec.type + "' needs an integer, not " + kind_of(object));
     if (is_decimal) spec.type = 'd';
     auto digits = std::exchange(spec.precision, std::nullopt);
     if (!digits) return formatted_integer(run_, *integer, with_zeros(spec));
@@ -329,9 +331,9 @@ class percent_formatter {
     return plain_text(formatted_integer(run_, *integer, number), {.align = spec.align, .width = spec.width});
   }
 
-  traced_text as_real(const value& what, const format_spec& spec) {
-    if (!what.number()) run_.fail(std::string("'%") + spec.type + "' needs a number, not " + kind_of(what));
-    return formatted_real(run_, *what.number(), with_zeros(spec));
+  traced_text as_real(const value& object, const format_spec& spec) {
+    if (!object.number()) run_.fail(std::string("'%") + spec.type + "' needs a number, not " + kind_of(object));
+    return formatted_real(run_, *object.number(), with_zeros(spec));
   }
 
   static format_spec with_zeros(format_spec spec) {
@@ -345,12 +347,12 @@ class percent_formatter {
   const value& given_;
   const list* tuple_ = nullptr;
   std::optional<value> keyed_;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
   std::size_t next_ = 0;
 };
 
-value result_of(renderer& run, const traced_text& pattern, traced_text made) {
-  return run.make_text(pattern.is_markup() ? made.as_markup() : std::move(made));
+value result_of(renderer& run, const traced_text& pattern, traced_text result) {
+  return run.make_text(pattern.is_markup() ? result.as_markup() : std::move(result));
 }
 
 }  // namespace
@@ -365,9 +367,9 @@ value format_map(renderer& run, const value& self, const arguments& given) {
   if (!members) run.fail("'format_map' needs a dictionary, not " + kind_of(bound.at(0)));
   arguments named;
   run.charge(members->size() * sizeof(value));
-  for (const auto& [key, what] : members->items()) {
+  for (const auto& [key, member] : members->items()) {
     run.look_at(key);
-    if (key.text()) named.named.emplace_back(key.text()->bytes(), what);
+    if (key.text()) named.named.emplace_back(key.text()->bytes(), member);
   }
   return format(run, self, named);
 }

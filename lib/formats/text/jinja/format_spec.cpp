@@ -13,7 +13,7 @@ namespace cogen::text::jinja {
 namespace {
 
 constexpr std::size_t widest = 1 << 20;
-constexpr std::size_t most_digits = 1000;
+constexpr std::size_t max_digits = 1000;
 
 bool is_align(char c) { return c == '<' || c == '>' || c == '^' || c == '='; }
 
@@ -88,9 +88,9 @@ class spec_reader {
   bool pads_with_zeros_ = false;
 };
 
-std::string repeated(std::string_view what, std::size_t count) {
+std::string repeated(std::string_view text, std::size_t count) {
   std::string result;
-  for (std::size_t i = 0; i < count; ++i) result += what;
+  for (std::size_t i = 0; i < count; ++i) result += text;
   return result;
 }
 
@@ -165,8 +165,8 @@ std::string upper_case(std::string text) {
   return text;
 }
 
-[[noreturn]] void refuse_type(renderer& run, char type, const value& what) {
-  run.fail(std::string("the format '") + type + "' does not apply to " + kind_of(what));
+[[noreturn]] void refuse_type(renderer& run, char type, const value& object) {
+  run.fail(std::string("the format '") + type + "' does not apply to " + kind_of(object));
 }
 
 int base_of(char type) { return type == 'b' ? 2 : type == 'o' ? 8 : type == 'x' || type == 'X' ? 16 : 10; }
@@ -276,8 +276,8 @@ traced_text formatted_integer(renderer& run, std::int64_t number, const format_s
 
 traced_text formatted_real(renderer& run, double number, const format_spec& spec) {
   if (spec.type != '\0' && spec.type != 'n' && !is_real_type(spec.type)) refuse_type(run, spec.type, number);
-  if (spec.precision.value_or(0) > most_digits) {
-    run.fail("a format exceeds the limit of " + std::to_string(most_digits) + " digits");
+  if (spec.precision.value_or(0) > max_digits) {
+    run.fail("a format exceeds the limit of " + std::to_string(max_digits) + " digits");
   }
   if (spec.grouping == ',' && spec.type == 'n') run.fail("a comma does not group by the type 'n'");
   auto size = std::abs(spec.type == '%' ? number * 100 : number);
@@ -295,12 +295,12 @@ traced_text formatted_real(renderer& run, double number, const format_spec& spec
   return laid_out(run, parts, plain);
 }
 
-traced_text formatted(renderer& run, const value& what, const format_spec& spec, bool is_empty) {
-  if (is_empty) return as_text(run, what);
-  if (auto* text = what.text()) return formatted_text(run, *text, spec);
-  if (auto number = what.integer()) return formatted_integer(run, *number, spec);
-  if (auto number = what.number()) return formatted_real(run, *number, spec);
-  run.fail(kind_of(what) + " takes no format but an empty one");
+traced_text formatted(renderer& run, const value& object, const format_spec& spec, bool is_empty) {
+  if (is_empty) return as_text(run, object);
+  if (auto* text = object.text()) return formatted_text(run, *text, spec);
+  if (auto number = object.integer()) return formatted_integer(run, *number, spec);
+  if (auto number = object.number()) return formatted_real(run, *number, spec);
+  run.fail(kind_of(object) + " takes no format but an empty one");
 }
 
 }  // namespace cogen::text::jinja

@@ -27,8 +27,8 @@ format_spec parse_format_spec(renderer& run, std::string_view text);
 
 // Each fails where Python refuses the type or a setting for this kind of value.
 
-/// What format(what, spec) gives; the same as as_text() for an empty one.
-traced_text formatted(renderer& run, const value& what, const format_spec& spec, bool is_empty);
+/// What format(object, spec) gives; the same as as_text() for an empty one.
+traced_text formatted(renderer& run, const value& object, const format_spec& spec, bool is_empty);
 traced_text formatted_text(renderer& run, const traced_text& text, const format_spec& spec);
 traced_text formatted_integer(renderer& run, std::int64_t number, const format_spec& spec);
 traced_text formatted_real(renderer& run, double number, const format_spec& spec);

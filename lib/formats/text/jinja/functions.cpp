@@ -10,7 +10,7 @@
 namespace cogen::text::jinja {
 namespace {
 
-constexpr std::int64_t longest_range = 100'000;
+constexpr std::int64_t max_range_items = 100'000;
 
 std::int64_t range_size(std::int64_t begin, std::int64_t end, std::int64_t step) {
   if (step > 0 ? begin >= end : begin <= end) return 0;
@@ -18,7 +18,7 @@ std::int64_t range_size(std::int64_t begin, std::int64_t end, std::int64_t step)
                            : static_cast<std::uint64_t>(begin) - static_cast<std::uint64_t>(end);
   auto stride = step > 0 ? static_cast<std::uint64_t>(step) : -static_cast<std::uint64_t>(step);
   auto size = (distance - 1) / stride + 1;
-  return size > static_cast<std::uint64_t>(longest_range) ? longest_range + 1 : static_cast<std::int64_t>(size);
+  return size > static_cast<std::uint64_t>(max_range_items) ? max_range_items + 1 : static_cast<std::int64_t>(size);
 }
 
 value range(renderer& run, const arguments& given) {
@@ -31,7 +31,7 @@ value range(renderer& run, const arguments& given) {
   auto step = bound.integer(2, 1);
   if (step == 0) run.fail("'range' cannot step by 0");
   auto size = range_size(begin, end, step);
-  if (size > longest_range) run.fail("'range' exceeds the limit of " + std::to_string(longest_range) + " numbers");
+  if (size > max_range_items) run.fail("'range' exceeds the limit of " + std::to_string(max_range_items) + " numbers");
   std::vector<value> numbers;
   for (std::int64_t i = 0; i < size; ++i) numbers.emplace_back(begin + i * step);
   auto items = run.make_list(std::move(numbers)).shared_items();
@@ -45,7 +45,7 @@ dictionary members_of(renderer& run, const arguments& given, const char* callee)
   if (!given.positional.empty()) {
     const auto& source = given.positional[0];
     if (source.members()) {
-      for (const auto& [key, what] : source.members()->items()) insert(run, result, key, what);
+      for (const auto& [key, member] : source.members()->items()) insert(run, result, key, member);
     } else {
       for (auto pairs = visited_items(run, source); const auto& pair : pairs->items) {
         auto parts = items_of(run, pair);
@@ -54,7 +54,7 @@ dictionary members_of(renderer& run, const arguments& given, const char* callee)
       }
     }
   }
-  for (const auto& [name, what] : given.named) insert(run, result, trusted_text(name), what);
+  for (const auto& [name, argument] : given.named) insert(run, result, trusted_text(name), argument);
   return result;
 }
 
@@ -62,8 +62,8 @@ value make_dictionary(renderer& run, const arguments& given) { return run.checke
 
 value make_namespace(renderer& run, const arguments& given) {
   auto* space = run.make_namespace();
-  for (auto members = members_of(run, given, "namespace"); const auto& [key, what] : members.items()) {
-    set_member(run, *space, as_text(run, key).bytes(), what);
+  for (auto members = members_of(run, given, "namespace"); const auto& [key, member] : members.items()) {
+    set_member(run, *space, as_text(run, key).bytes(), member);
   }
   return space;
 }
@@ -121,11 +121,11 @@ const named_function* find_function(std::string_view name) {
   return found == functions.end() ? nullptr : &*found;
 }
 
-void set_member(renderer& run, name_space& space, const std::string& name, const value& what) {
+void set_member(renderer& run, name_space& space, const std::string& name, const value& member) {
   if (name.starts_with('_')) run.fail("a namespace has no members that begin with '_', such as '" + name + "'");
   constexpr std::size_t place_bytes = 64;
   run.charge(name.size() + sizeof(value) + place_bytes);
-  space.members[name] = what;
+  space.members[name] = member;
 }
 
 void look_at_texts(renderer& run, const value& object, const arguments& given) {
@@ -147,7 +147,7 @@ bound_arguments::bound_arguments(renderer& run, const arguments& given, std::str
              std::to_string(given.positional.size()));
   }
   for (std::size_t i = 0; i < given.positional.size(); ++i) values_[i] = &given.positional[i];
-  for (const auto& [name, what] : given.named) {
+  for (const auto& [name, argument] : given.named) {
     run.visit(parameters_.size());
     auto found = std::find(parameters_.begin(), parameters_.end(), name);
     if (found == parameters_.end()) {
@@ -155,7 +155,7 @@ bound_arguments::bound_arguments(renderer& run, const arguments& given, std::str
     }
     auto& bound = values_[static_cast<std::size_t>(found - parameters_.begin())];
     if (bound) run.fail("'" + std::string(callee) + "' gets the argument '" + name + "' twice");
-    bound = &what;
+    bound = &argument;
   }
 }
 

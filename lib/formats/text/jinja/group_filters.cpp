@@ -12,7 +12,7 @@
 namespace cogen::text::jinja {
 namespace {
 
-constexpr std::int64_t most_groups = 100'000;
+constexpr std::int64_t max_groups = 100'000;
 
 value generated(renderer& run, std::vector<value> items) {
   return generator{.items = run.make_list(std::move(items)).shared_items()};
@@ -32,7 +32,7 @@ value batch(renderer& run, const value& input, const arguments& given) {
   if (line.empty()) return generated(run, std::move(lines));
   auto missing = is_given(bound.find(1)) ? bound.integer(0, 0) - static_cast<std::int64_t>(line.size()) : 0;
   if (missing > 0) {
-    if (missing > most_groups) run.fail("'batch' exceeds the limit of " + std::to_string(most_groups) + " items");
+    if (missing > max_groups) run.fail("'batch' exceeds the limit of " + std::to_string(max_groups) + " items");
     line.insert(line.end(), static_cast<std::size_t>(missing), bound.at(1));
   }
   lines.push_back(run.make_list(std::move(line)));
@@ -44,15 +44,15 @@ value slice_items(renderer& run, const value& input, const arguments& given) {
   bound.at(0);
   auto count = bound.integer(0, 0);
   if (count == 0) run.fail("division by zero");
-  if (count > most_groups) run.fail("'slice' exceeds the limit of " + std::to_string(most_groups) + " groups");
+  if (count > max_groups) run.fail("'slice' exceeds the limit of " + std::to_string(max_groups) + " groups");
   auto items = visited_items(run, input);
   auto size = static_cast<std::int64_t>(items->items.size());
   std::vector<value> groups;
-  auto at = items->items.begin();
+  auto begin = items->items.begin();
   for (std::int64_t i = 0; i < count; ++i) {
-    auto end = at + (size / count + (i < size % count ? 1 : 0));
-    std::vector<value> group(at, end);
-    at = end;
+    auto end = begin + (size / count + (i < size % count ? 1 : 0));
+    std::vector<value> group(begin, end);
+    begin = end;
     if (is_given(bound.find(1)) && i >= size % count) group.push_back(bound.at(1));
     groups.push_back(run.make_list(std::move(group)));
   }
@@ -95,10 +95,10 @@ value group_by(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "groupby", {"attribute", "default", "case_sensitive"});
   auto keyed = keyed_items(run, input, bound);
   std::vector<value> groups;
-  for (auto at = keyed.begin(); at != keyed.end();) {
-    auto begin = at;
+  for (auto end = keyed.begin(); end != keyed.end();) {
+    auto begin = end;
     std::vector<value> items;
-    for (; at != keyed.end() && equal(run, at->folded, begin->folded); ++at) items.push_back(at->item);
+    for (; end != keyed.end() && equal(run, end->folded, begin->folded); ++end) items.push_back(end->item);
     groups.push_back(group_of(run, begin->key, std::move(items)));
   }
   return run.make_list(std::move(groups));

@@ -50,9 +50,9 @@ value center(renderer& run, const value& input, const arguments& given) {
 }
 
 std::size_t offset_of(std::string_view text, std::size_t characters) {
-  std::size_t at = 0;
-  for (; characters > 0 && at < text.size(); --characters) at += first_character(text.substr(at)).length;
-  return at;
+  std::size_t offset = 0;
+  for (; characters > 0 && offset < text.size(); --characters) offset += first_character(text.substr(offset)).length;
+  return offset;
 }
 
 value truncate(renderer& run, const value& input, const arguments& given) {
@@ -114,7 +114,7 @@ class line_wrapper {
     bool breaks_at_hyphens;
   };
 
-  line_wrapper(renderer& run, settings how) : run_(run), how_(how) {}
+  line_wrapper(renderer& run, settings options) : run_(run), options_(options) {}
 
   std::vector<traced_text> wrap(const traced_text& line) {
     auto chunks = chunks_of(line);
@@ -149,7 +149,7 @@ class line_wrapper {
       if (done < end) chunks.push_back(line.part(done, end));
       done = end;
     };
-    for (auto match : (how_.breaks_at_hyphens ? at_hyphens : at_spaces).matches(line.bytes())) {
+    for (auto match : (options_.breaks_at_hyphens ? at_hyphens : at_spaces).matches(line.bytes())) {
       put(match.begin);
       put(match.end);
     }
@@ -162,17 +162,17 @@ class line_wrapper {
   std::vector<traced_text> next_line(std::vector<traced_text>& chunks) {
     std::vector<traced_text> line;
     std::size_t size = 0;
-    while (!chunks.empty() && size + size_of(chunks.back()) <= how_.width) {
+    while (!chunks.empty() && size + size_of(chunks.back()) <= options_.width) {
       size += size_of(chunks.back());
       line.push_back(std::move(chunks.back()));
       chunks.pop_back();
     }
-    if (!chunks.empty() && size_of(chunks.back()) > how_.width) take_long_word(chunks, line, how_.width - size);
+    if (!chunks.empty() && size_of(chunks.back()) > options_.width) take_long_word(chunks, line, options_.width - size);
     return line;
   }
 
   void take_long_word(std::vector<traced_text>& chunks, std::vector<traced_text>& line, std::size_t space) {
-    if (!how_.breaks_words) {
+    if (!options_.breaks_words) {
       if (!line.empty()) return;
       line.push_back(std::move(chunks.back()));
       chunks.pop_back();
@@ -180,7 +180,7 @@ class line_wrapper {
     }
     auto& word = chunks.back();
     auto end = offset_of(word.bytes(), space);
-    if (how_.breaks_at_hyphens && size_of(word) > space) {
+    if (options_.breaks_at_hyphens && size_of(word) > space) {
       auto hyphen = end == 0 ? std::string::npos : word.bytes().rfind('-', end - 1);
       bool has_letter = hyphen != std::string::npos && word.bytes().find_first_not_of('-') < hyphen;
       if (has_letter && hyphen > 0) end = hyphen + 1;
@@ -191,7 +191,7 @@ class line_wrapper {
   }
 
   renderer& run_;
-  settings how_;
+  settings options_;
 };
 
 value wrap(renderer& run, const value& input, const arguments& given) {

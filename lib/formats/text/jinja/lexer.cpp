@@ -156,15 +156,15 @@ class lexer {
   explicit lexer(std::string_view source) : source_(source) {}
 
   std::vector<lexeme> run() {
-    while (at_ < source_.size()) lex_text_and_tag();
+    while (position_ < source_.size()) lex_text_and_tag();
     put(lexeme_kind::end, "");
     return std::move(lexemes_);
   }
 
  private:
   void lex_text_and_tag() {
-    auto tag = find_tag(at_);
-    auto text = source_.substr(at_, tag - at_);
+    auto tag = find_tag(position_);
+    auto text = source_.substr(position_, tag - position_);
     if (tag == source_.size()) {
       put_data(text);
       return advance(text.size());
@@ -177,9 +177,12 @@ class lexer {
     lex_tag(kind);
   }
 
-  std::size_t find_tag(std::size_t from) const {
-    for (auto at = source_.find('{', from); at != std::string_view::npos; at = source_.find('{', at + 1)) {
-      if (at + 1 < source_.size() && std::string_view("%{#").find(source_[at + 1]) != std::string_view::npos) return at;
+  std::size_t find_tag(std::size_t begin) const {
+    for (auto position = source_.find('{', begin); position != std::string_view::npos;
+         position = source_.find('{', position + 1)) {
+      if (position + 1 < source_.size() &&
+          std::string_view("%{#").find(source_[position + 1]) != std::string_view::npos)
+        return position;
     }
     return source_.size();
   }
@@ -214,22 +217,23 @@ class lexer {
     put(is_statement ? lexeme_kind::statement_begin : lexeme_kind::output_begin, "");
     auto end = is_statement ? std::string_view("%}") : std::string_view("}}");
     while (!lex_end_of_tag(end, is_statement)) {
-      if (at_ >= source_.size()) fail("the tag that begins in line " + std::to_string(begin_line) + " is not closed");
+      if (position_ >= source_.size())
+        fail("the tag that begins in line " + std::to_string(begin_line) + " is not closed");
       lex_inside();
     }
   }
 
   void skip_comment() {
-    auto end = source_.find("#}", at_);
+    auto end = source_.find("#}", position_);
     if (end == std::string_view::npos) fail("the comment is not closed");
-    char sign = end > at_ ? source_[end - 1] : '\0';
-    advance(end + 2 - at_);
+    char sign = end > position_ ? source_[end - 1] : '\0';
+    advance(end + 2 - position_);
     skip_after_tag(sign, true);
   }
 
   bool lex_end_of_tag(std::string_view end, bool is_statement) {
     if (!open_.empty()) return false;
-    auto rest = source_.substr(at_);
+    auto rest = source_.substr(position_);
     char sign = rest.empty() ? '\0' : rest[0];
     bool signed_end = (sign == '-' || (sign == '+' && is_statement)) && rest.substr(1).starts_with(end);
     if (!signed_end && !rest.starts_with(end)) return false;
@@ -240,56 +244,56 @@ class lexer {
   }
 
   void skip_after_tag(char sign, bool trims_newline) {
-    auto begin = at_;
+    auto begin = position_;
     if (sign == '-') {
-      advance(begin_after_space(source_.substr(at_)));
-    } else if (sign != '+' && trims_newline && at_ < source_.size() && source_[at_] == '\n') {
+      advance(begin_after_space(source_.substr(position_)));
+    } else if (sign != '+' && trims_newline && position_ < source_.size() && source_[position_] == '\n') {
       advance(1);
     }
-    line_starts_ = at_ > begin && source_[at_ - 1] == '\n';
+    line_starts_ = position_ > begin && source_[position_ - 1] == '\n';
   }
 
   // {% raw %} ... {% endraw %}
   bool lex_raw() {
-    auto body = after_keyword(at_, "raw");
+    auto body = after_keyword(position_, "raw");
     if (!body) return false;
-    advance(*body - at_);
-    for (auto end = source_.find("{%", at_); end != std::string_view::npos; end = source_.find("{%", end + 2)) {
+    advance(*body - position_);
+    for (auto end = source_.find("{%", position_); end != std::string_view::npos; end = source_.find("{%", end + 2)) {
       char sign = end + 2 < source_.size() ? source_[end + 2] : '\0';
       auto signed_by = sign == '-' || sign == '+' ? 3u : 2u;
       auto name = end + signed_by + begin_after_space(source_.substr(end + signed_by));
       if (!source_.substr(name).starts_with("endraw")) continue;
       line_starts_ = false;
-      put_data(trimmed(source_.substr(at_, end - at_), tag_kind::statement, sign));
-      advance(name + 6 - at_);
-      advance(begin_after_space(source_.substr(at_)));
+      put_data(trimmed(source_.substr(position_, end - position_), tag_kind::statement, sign));
+      advance(name + 6 - position_);
+      advance(begin_after_space(source_.substr(position_)));
       return close_raw();
     }
     fail("the raw block is not closed");
   }
 
   bool close_raw() {
-    char sign = at_ < source_.size() ? source_[at_] : '\0';
+    char sign = position_ < source_.size() ? source_[position_] : '\0';
     if (sign == '-' || sign == '+') advance(1);
-    if (!source_.substr(at_).starts_with("%}")) fail("'endraw' takes nothing");
+    if (!source_.substr(position_).starts_with("%}")) fail("'endraw' takes nothing");
     advance(2);
     skip_after_tag(sign, true);
     return true;
   }
 
-  std::optional<std::size_t> after_keyword(std::size_t at, std::string_view keyword) const {
-    at += begin_after_space(source_.substr(at));
-    if (!source_.substr(at).starts_with(keyword)) return std::nullopt;
-    at += keyword.size();
-    at += begin_after_space(source_.substr(at));
-    bool strips = source_.substr(at).starts_with("-%}");
-    if (!strips && !source_.substr(at).starts_with("%}")) return std::nullopt;
-    at += strips ? 3 : 2;
-    return strips ? at + begin_after_space(source_.substr(at)) : at;
+  std::optional<std::size_t> after_keyword(std::size_t position, std::string_view keyword) const {
+    position += begin_after_space(source_.substr(position));
+    if (!source_.substr(position).starts_with(keyword)) return std::nullopt;
+    position += keyword.size();
+    position += begin_after_space(source_.substr(position));
+    bool strips = source_.substr(position).starts_with("-%}");
+    if (!strips && !source_.substr(position).starts_with("%}")) return std::nullopt;
+    position += strips ? 3 : 2;
+    return strips ? position + begin_after_space(source_.substr(position)) : position;
   }
 
   void lex_inside() {
-    auto rest = source_.substr(at_);
+    auto rest = source_.substr(position_);
     if (auto space = begin_after_space(rest)) return advance(space);
     char c = rest[0];
     if (is_letter(rest)) return lex_name();
@@ -299,10 +303,10 @@ class lexer {
   }
 
   void lex_name() {
-    auto end = at_;
+    auto end = position_;
     while (end < source_.size() && (is_letter(source_.substr(end)) || is_digit(source_[end])))
       end += first_character(source_.substr(end)).length;
-    std::string text(source_.substr(at_, end - at_));
+    std::string text(source_.substr(position_, end - position_));
     put(lexeme_kind::name, text);
     advance(text.size());
   }
@@ -311,19 +315,19 @@ class lexer {
   std::size_t end_of_other_base() const {
     constexpr std::array<std::pair<char, std::string_view>, 3> bases{
         {{'x', "0123456789abcdefABCDEF"}, {'o', "01234567"}, {'b', "01"}}};
-    if (source_[at_] != '0' || at_ + 1 >= source_.size()) return at_;
+    if (source_[position_] != '0' || position_ + 1 >= source_.size()) return position_;
     for (auto [letter, digits] : bases) {
-      if ((source_[at_ + 1] | ' ') != letter) continue;
-      auto end = source_.find_first_not_of(std::string(digits) + "_", at_ + 2);
+      if ((source_[position_ + 1] | ' ') != letter) continue;
+      auto end = source_.find_first_not_of(std::string(digits) + "_", position_ + 2);
       if (end == std::string_view::npos) end = source_.size();
-      return end > at_ + 2 && source_[end - 1] != '_' ? end : at_;
+      return end > position_ + 2 && source_[end - 1] != '_' ? end : position_;
     }
-    return at_;
+    return position_;
   }
 
   void lex_number() {
-    if (auto end = end_of_other_base(); end > at_) return put_number(lexeme_kind::integer, end);
-    auto end = end_of_digits(at_);
+    if (auto end = end_of_other_base(); end > position_) return put_number(lexeme_kind::integer, end);
+    auto end = end_of_digits(position_);
     bool is_real = false;
     if (end + 1 < source_.size() && source_[end] == '.' && is_digit(source_[end + 1])) {
       is_real = true;
@@ -338,38 +342,38 @@ class lexer {
 
   void put_number(lexeme_kind kind, std::size_t end) {
     if (end < source_.size() && begins_name(source_[end])) fail("a number is followed by a letter");
-    auto text = std::string(source_.substr(at_, end - at_));
+    auto text = std::string(source_.substr(position_, end - position_));
     std::erase(text, '_');
     put(kind, text);
-    advance(end - at_);
+    advance(end - position_);
   }
 
-  std::size_t end_of_digits(std::size_t at) const {
-    while (at < source_.size() && (is_digit(source_[at]) || is_digit_separator(at))) ++at;
-    return at;
+  std::size_t end_of_digits(std::size_t position) const {
+    while (position < source_.size() && (is_digit(source_[position]) || is_digit_separator(position))) ++position;
+    return position;
   }
 
-  bool is_digit_separator(std::size_t at) const {
-    return source_[at] == '_' && at + 1 < source_.size() && is_digit(source_[at + 1]);
+  bool is_digit_separator(std::size_t position) const {
+    return source_[position] == '_' && position + 1 < source_.size() && is_digit(source_[position + 1]);
   }
 
-  std::size_t end_of_exponent(std::size_t at) const {
-    if (at >= source_.size() || (source_[at] != 'e' && source_[at] != 'E')) return at;
-    auto digits = at + 1;
+  std::size_t end_of_exponent(std::size_t position) const {
+    if (position >= source_.size() || (source_[position] != 'e' && source_[position] != 'E')) return position;
+    auto digits = position + 1;
     if (digits < source_.size() && (source_[digits] == '+' || source_[digits] == '-')) ++digits;
-    return digits < source_.size() && is_digit(source_[digits]) ? end_of_digits(digits) : at;
+    return digits < source_.size() && is_digit(source_[digits]) ? end_of_digits(digits) : position;
   }
 
   void lex_string(char quote) {
-    auto end = at_ + 1;
+    auto end = position_ + 1;
     while (end < source_.size() && source_[end] != quote) end += source_[end] == '\\' ? 2 : 1;
     if (end >= source_.size()) fail("a string is not closed");
-    put(lexeme_kind::string, unescaper(source_.substr(at_ + 1, end - at_ - 1), line_).run());
-    advance(end + 1 - at_);
+    put(lexeme_kind::string, unescaper(source_.substr(position_ + 1, end - position_ - 1), line_).run());
+    advance(end + 1 - position_);
   }
 
   void lex_symbol() {
-    auto rest = source_.substr(at_);
+    auto rest = source_.substr(position_);
     auto found =
         std::find_if(long_symbols.begin(), long_symbols.end(), [&](auto symbol) { return rest.starts_with(symbol); });
     auto symbol = found != long_symbols.end() ? *found : rest.substr(0, 1);
@@ -397,15 +401,15 @@ class lexer {
   void put(lexeme_kind kind, std::string text) { lexemes_.push_back({kind, line_, std::move(text)}); }
 
   void advance(std::size_t count) {
-    auto passed = source_.substr(at_, count);
+    auto passed = source_.substr(position_, count);
     line_ += static_cast<std::size_t>(std::count(passed.begin(), passed.end(), '\n'));
-    at_ += passed.size();
+    position_ += passed.size();
   }
 
-  [[noreturn]] void fail(const std::string& what) const { throw template_error(what, line_); }
+  [[noreturn]] void fail(const std::string& message) const { throw template_error(message, line_); }
 
   std::string_view source_;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
   std::size_t line_ = 1;
   bool line_starts_ = true;
   std::string open_;
@@ -421,7 +425,7 @@ std::vector<lexeme> lex(std::string_view source) {
 
 lexeme lexeme_stream::take() {
   auto taken = now();
-  if (!at_end()) ++at_;
+  if (!at_end()) ++position_;
   return taken;
 }
 
@@ -454,8 +458,8 @@ void lexeme_stream::refuse(std::string_view expected) const {
   throw template_error("expected " + std::string(expected) + ", found " + description_of(now()), line());
 }
 
-std::string description_of(const lexeme& what) {
-  switch (what.kind) {
+std::string description_of(const lexeme& item) {
+  switch (item.kind) {
     case lexeme_kind::data:
       return "text";
     case lexeme_kind::statement_begin:
@@ -471,7 +475,7 @@ std::string description_of(const lexeme& what) {
     case lexeme_kind::end:
       return "the end of the template";
     default:
-      return "'" + what.text + "'";
+      return "'" + item.text + "'";
   }
 }
 

@@ -38,8 +38,8 @@ class lexeme_stream {
  public:
   explicit lexeme_stream(std::vector<lexeme> lexemes) : lexemes_(std::move(lexemes)) {}
 
-  const lexeme& now() const { return lexemes_[at_]; }
-  const lexeme& after() const { return lexemes_[std::min(at_ + 1, lexemes_.size() - 1)]; }
+  const lexeme& now() const { return lexemes_[position_]; }
+  const lexeme& after() const { return lexemes_[std::min(position_ + 1, lexemes_.size() - 1)]; }
   std::size_t line() const { return now().line; }
   bool at_end() const { return is(lexeme_kind::end); }
 
@@ -61,10 +61,10 @@ class lexeme_stream {
 
  private:
   std::vector<lexeme> lexemes_;
-  std::size_t at_ = 0;
+  std::size_t position_ = 0;
 };
 
 /// What a lexeme is, for messages.
-std::string description_of(const lexeme& what);
+std::string description_of(const lexeme& item);
 
 }  // namespace cogen::text::jinja

@@ -34,12 +34,12 @@ class further_arguments {
  private:
   bool has_parameter(std::string_view name) const {
     run_.visit(called_.parameters.size());
-    return std::ranges::any_of(called_.parameters, [&](const auto& one) { return one.name == name; });
+    return std::ranges::any_of(called_.parameters, [&](const auto& parameter) { return parameter.name == name; });
   }
 
   const value* take(std::string_view name) {
     run_.visit(given_.named.size());
-    auto found = std::ranges::find_if(given_.named, [&](const auto& one) { return one.first == name; });
+    auto found = std::ranges::find_if(given_.named, [&](const auto& argument) { return argument.first == name; });
     if (found == given_.named.end()) return nullptr;
     taken_.push_back(name);
     return &found->second;
@@ -47,9 +47,9 @@ class further_arguments {
 
   void bind_named() {
     dictionary rest;
-    for (const auto& [name, what] : given_.named) {
+    for (const auto& [name, argument] : given_.named) {
       run_.visit(taken_.size());
-      if (std::ranges::find(taken_, name) == taken_.end()) insert(run_, rest, trusted_text(name), what);
+      if (std::ranges::find(taken_, name) == taken_.end()) insert(run_, rest, trusted_text(name), argument);
     }
     if (called_.takes_kwargs && !has_parameter("kwargs")) {
       run_.set("kwargs", run_.checked(std::move(rest)));

@@ -11,8 +11,8 @@
 namespace cogen::text::jinja {
 namespace {
 
-traced_text escaped_unless_markup(renderer& run, const value& what) {
-  auto text = as_text(run, what);
+traced_text escaped_unless_markup(renderer& run, const value& object) {
+  auto text = as_text(run, object);
   return text.is_markup() ? text : escaped(run, text).as_markup();
 }
 
@@ -36,9 +36,9 @@ value attributes(renderer& run, const value& input, const arguments& given) {
   auto* members = input.members();
   if (!members) run.fail("'xmlattr' needs a dictionary, not " + kind_of(input));
   traced_text result;
-  for (const auto& [key, what] : members->items()) {
+  for (const auto& [key, member] : members->items()) {
     run.visit(1);
-    if (what.is_none() || what.is_undefined()) continue;
+    if (member.is_none() || member.is_undefined()) continue;
     auto* name = key.text();
     if (!name || name->bytes().find_first_of(" \t\n\r\f\v/>=") != std::string::npos) {
       run.fail("'xmlattr' needs names of attributes, not " + representation(run, key));
@@ -46,15 +46,15 @@ value attributes(renderer& run, const value& input, const arguments& given) {
     if (!result.empty() || bound.flag(0, true)) result.append(" ", true);
     result.append(escaped_unless_markup(run, key));
     result.append("=\"", true);
-    result.append(escaped_unless_markup(run, what));
+    result.append(escaped_unless_markup(run, member));
     result.append("\"", true);
   }
   return run.make_text(std::move(result));
 }
 
-traced_text in_address(renderer& run, const value& what, bool is_in_query) {
+traced_text in_address(renderer& run, const value& object, bool is_in_query) {
   constexpr std::string_view plain = "_.-~";
-  auto text = as_text(run, what);
+  auto text = as_text(run, object);
   run.charge(3 * text.size());
   std::string result;
   for (char c : text.bytes()) {

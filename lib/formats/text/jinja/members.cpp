@@ -31,8 +31,8 @@ value member_of_loop(const loop_state& loop, std::string_view name) {
   auto size = static_cast<std::int64_t>(loop.items->items.size());
   auto index = std::min(static_cast<std::int64_t>(loop.index), size - 1);
   auto depth = static_cast<std::int64_t>(loop.depth);
-  auto neighbor = [&](std::int64_t at) {
-    return at >= 0 && at < size ? loop.items->items[static_cast<std::size_t>(at)] : value();
+  auto neighbor = [&](std::int64_t position) {
+    return position >= 0 && position < size ? loop.items->items[static_cast<std::size_t>(position)] : value();
   };
   if (name == "index") return index + 1;
   if (name == "index0") return index;
@@ -80,14 +80,15 @@ value method_of(const value& object, std::string_view name) {
   return method ? value(bound_method{method, std::make_shared<const value>(object)}) : value();
 }
 
-shared_list rest_of(renderer& run, generator& from) {
-  if (from.next == 0) {
-    from.next = from.items->items.size();
-    return from.items;
+shared_list rest_of(renderer& run, generator& source) {
+  if (source.next == 0) {
+    source.next = source.items->items.size();
+    return source.items;
   }
-  run.charge((from.items->items.size() - from.next) * sizeof(value));
-  std::vector<value> rest(from.items->items.begin() + static_cast<std::ptrdiff_t>(from.next), from.items->items.end());
-  from.next = from.items->items.size();
+  run.charge((source.items->items.size() - source.next) * sizeof(value));
+  std::vector<value> rest(source.items->items.begin() + static_cast<std::ptrdiff_t>(source.next),
+                          source.items->items.end());
+  source.next = source.items->items.size();
   return run.share_list(std::move(rest));
 }
 
@@ -96,10 +97,10 @@ shared_list rest_of(renderer& run, generator& from) {
 std::vector<value> characters_of(renderer& run, const traced_text& text) {
   run.look_at(text.size());
   std::vector<value> characters;
-  for (std::size_t at = 0; at < text.size();) {
-    auto end = at + first_character(std::string_view(text.bytes()).substr(at)).length;
-    characters.push_back(run.make_text(text.part(at, end).as_plain()));
-    at = end;
+  for (std::size_t begin = 0; begin < text.size();) {
+    auto end = begin + first_character(std::string_view(text.bytes()).substr(begin)).length;
+    characters.push_back(run.make_text(text.part(begin, end).as_plain()));
+    begin = end;
   }
   return characters;
 }
@@ -110,23 +111,23 @@ std::size_t character_count(std::string_view text) {
   return count;
 }
 
-shared_list items_of(renderer& run, const value& what) {
-  if (auto items = what.shared_items()) return items;
-  if (auto* from = what.generated()) return rest_of(run, *from);
-  if (auto* view = what.viewed()) return view->items;
-  if (what.is_undefined()) return run.share_list({});
-  if (auto* text = what.text()) return run.share_list(characters_of(run, *text));
-  if (auto* members = what.members()) {
+shared_list items_of(renderer& run, const value& object) {
+  if (auto items = object.shared_items()) return items;
+  if (auto* source = object.generated()) return rest_of(run, *source);
+  if (auto* view = object.viewed()) return view->items;
+  if (object.is_undefined()) return run.share_list({});
+  if (auto* text = object.text()) return run.share_list(characters_of(run, *text));
+  if (auto* members = object.members()) {
     run.charge(members->size() * sizeof(value));
     std::vector<value> keys;
     for (const auto& item : members->items()) keys.push_back(item.first);
     return run.share_list(std::move(keys));
   }
-  run.fail(kind_of(what) + " has no items to visit");
+  run.fail(kind_of(object) + " has no items to visit");
 }
 
-shared_list visited_items(renderer& run, const value& what) {
-  auto items = items_of(run, what);
+shared_list visited_items(renderer& run, const value& object) {
+  auto items = items_of(run, object);
   run.visit(items->items.size());
   return items;
 }

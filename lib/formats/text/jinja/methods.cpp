@@ -26,7 +26,7 @@ value get(renderer& run, const value& self, const arguments& given) {
 value items(renderer& run, const value& self, const arguments& given) {
   bound_arguments bound(run, given, "items", {});
   std::vector<value> pairs;
-  for (const auto& [key, what] : self.members()->items()) pairs.push_back(run.make_list({key, what}, true));
+  for (const auto& [key, member] : self.members()->items()) pairs.push_back(run.make_list({key, member}, true));
   return view{.type = view::kind::items, .items = shared(run, std::move(pairs))};
 }
 
@@ -56,7 +56,7 @@ value index_of(renderer& run, const value& self, const arguments& given) {
   refuse_named(run, given, "index");
   const auto& items = items_in(self);
   auto size = static_cast<std::int64_t>(items.size());
-  auto placed = [&](std::int64_t at) { return std::clamp<std::int64_t>(at < 0 ? at + size : at, 0, size); };
+  auto placed = [&](std::int64_t index) { return std::clamp<std::int64_t>(index < 0 ? index + size : index, 0, size); };
   for (auto i = placed(bound.integer(1, 0)), end = placed(bound.integer(2, size)); i < end; ++i) {
     if (equal(run, items[static_cast<std::size_t>(i)], bound.at(0))) return i;
   }
@@ -81,9 +81,9 @@ value cycle(renderer& run, const value& self, const arguments& given) {
 value has_changed(renderer& run, const value& self, const arguments& given) {
   refuse_named(run, given, "changed");
   auto now = run.make_list(given.positional, true);
-  auto& before = run.last_changed(self.loop()->number);
-  if (!before.is_undefined() && equal(run, before, now)) return false;
-  before = now;
+  auto& previous = run.last_changed(self.loop()->number);
+  if (!previous.is_undefined() && equal(run, previous, now)) return false;
+  previous = now;
   return true;
 }
 

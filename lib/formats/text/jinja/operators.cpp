@@ -146,35 +146,35 @@ value repeated(renderer& run, const traced_text& text, std::int64_t count) {
   return result;
 }
 
-value repeated(renderer& run, const list& what, std::int64_t count) {
-  run.charge(times(what.items.size() * sizeof(value), count));
+value repeated(renderer& run, const list& source, std::int64_t count) {
+  run.charge(times(source.items.size() * sizeof(value), count));
   std::vector<value> items;
-  for (std::int64_t i = 0; i < count && !what.items.empty(); ++i) {
-    items.insert(items.end(), what.items.begin(), what.items.end());
+  for (std::int64_t i = 0; i < count && !source.items.empty(); ++i) {
+    items.insert(items.end(), source.items.begin(), source.items.end());
   }
-  return run.make_list(std::move(items), what.is_tuple);
+  return run.make_list(std::move(items), source.is_tuple);
 }
 
 /// Visits items until one is equal.
-bool is_generated(renderer& run, generator& from, const value& what) {
-  while (from.next < from.items->items.size()) {
-    if (equal(run, from.items->items[from.next++], what)) return true;
+bool is_generated(renderer& run, generator& source, const value& element) {
+  while (source.next < source.items->items.size()) {
+    if (equal(run, source.items->items[source.next++], element)) return true;
   }
   return false;
 }
 
-bool contains(renderer& run, const value& container, const value& what) {
+bool contains(renderer& run, const value& container, const value& element) {
   if (auto* text = container.text()) {
-    auto* part = what.text();
-    if (!part) run.fail("only a text can be in a text, not " + kind_of(what));
+    auto* part = element.text();
+    if (!part) run.fail("only a text can be in a text, not " + kind_of(element));
     run.look_at(text->size() + part->size());
     return first_place(text->bytes(), part->bytes()) != std::string::npos;
   }
-  if (auto* members = container.members()) return members->find_spelled(required_key(run, what)) != nullptr;
-  if (auto* from = container.generated()) return is_generated(run, *from, what);
+  if (auto* members = container.members()) return members->find_spelled(required_key(run, element)) != nullptr;
+  if (auto* source = container.generated()) return is_generated(run, *source, element);
   auto items = items_of(run, container);
   return std::any_of(items->items.begin(), items->items.end(),
-                     [&](const auto& item) { return equal(run, item, what); });
+                     [&](const auto& item) { return equal(run, item, element); });
 }
 
 std::int64_t bound(renderer& run, const value& given, std::int64_t otherwise) {
@@ -189,8 +189,8 @@ struct slice_bounds {
   std::int64_t step;
 };
 
-std::int64_t clamped(std::int64_t at, std::int64_t size, std::int64_t lowest, std::int64_t highest) {
-  return std::clamp(at < 0 ? at + size : at, lowest, highest);
+std::int64_t clamped(std::int64_t index, std::int64_t size, std::int64_t lowest, std::int64_t highest) {
+  return std::clamp(index < 0 ? index + size : index, lowest, highest);
 }
 
 slice_bounds bounds_of(renderer& run, std::int64_t size, const value& begin, const value& end, const value& step) {
@@ -205,11 +205,11 @@ slice_bounds bounds_of(renderer& run, std::int64_t size, const value& begin, con
 
 std::vector<value> sliced(renderer& run, const std::vector<value>& items, slice_bounds bounds) {
   std::vector<value> result;
-  auto [at, end, step] = bounds;
-  while (step > 0 ? at < end : at > end) {
+  auto [index, end, step] = bounds;
+  while (step > 0 ? index < end : index > end) {
     run.visit(1);
-    result.push_back(items[static_cast<std::size_t>(at)]);
-    if (__builtin_add_overflow(at, step, &at)) break;
+    result.push_back(items[static_cast<std::size_t>(index)]);
+    if (__builtin_add_overflow(index, step, &index)) break;
   }
   return result;
 }
@@ -247,29 +247,31 @@ bool compared(renderer& run, const value& input, const arguments& given) {
   return compare(run, Operation, input, bound.at(0));
 }
 
-bool is_defined(const value& what) { return !what.is_undefined(); }
-bool is_undefined(const value& what) { return what.is_undefined(); }
-bool is_none(const value& what) { return what.is_none(); }
-bool is_text(const value& what) { return what.text() != nullptr; }
-bool is_mapping(const value& what) { return what.members() != nullptr; }
-bool is_boolean(const value& what) { return what.is<bool>(); }
-bool is_integer(const value& what) { return what.is<std::int64_t>(); }
-bool is_real(const value& what) { return what.is<double>(); }
-bool is_number(const value& what) { return what.number().has_value(); }
-bool is_exactly_true(const value& what) { return what.is<bool>() && jinja::is_true(what); }
-bool is_exactly_false(const value& what) { return what.is<bool>() && !jinja::is_true(what); }
-bool is_callable(const value& what) {
-  return what.function() || what.loop() || what.is<bound_method>() || what.is<const named_function*>() ||
-         what.is<joiner*>() || what.is_undefined();
+bool is_defined(const value& object) { return !object.is_undefined(); }
+bool is_undefined(const value& object) { return object.is_undefined(); }
+bool is_none(const value& object) { return object.is_none(); }
+bool is_text(const value& object) { return object.text() != nullptr; }
+bool is_mapping(const value& object) { return object.members() != nullptr; }
+bool is_boolean(const value& object) { return object.is<bool>(); }
+bool is_integer(const value& object) { return object.is<std::int64_t>(); }
+bool is_real(const value& object) { return object.is<double>(); }
+bool is_number(const value& object) { return object.number().has_value(); }
+bool is_exactly_true(const value& object) { return object.is<bool>() && jinja::is_true(object); }
+bool is_exactly_false(const value& object) { return object.is<bool>() && !jinja::is_true(object); }
+bool is_callable(const value& object) {
+  return object.function() || object.loop() || object.is<bound_method>() || object.is<const named_function*>() ||
+         object.is<joiner*>() || object.is_undefined();
 }
 
-bool is_sequence(const value& what) {
-  return what.text() || what.items() || what.members() || what.is_undefined() || is_range(what);
+bool is_sequence(const value& object) {
+  return object.text() || object.items() || object.members() || object.is_undefined() || is_range(object);
 }
 
-bool is_iterable(const value& what) { return is_sequence(what) || what.loop() || what.generated() || what.viewed(); }
+bool is_iterable(const value& object) {
+  return is_sequence(object) || object.loop() || object.generated() || object.viewed();
+}
 
-bool is_escaped(const value& what) { return what.text() && what.text()->is_markup(); }
+bool is_escaped(const value& object) { return object.text() && object.text()->is_markup(); }
 
 template <auto Find>
 bool is_known(renderer& run, const value& input, const arguments& given) {
@@ -367,14 +369,14 @@ value calculate(renderer& run, arithmetic operation, const value& left, const va
   if (auto a = left.integer(), b = right.integer(); a && b) return calculate_whole(run, operation, *a, *b);
   if (auto a = left.number(), b = right.number(); a && b) return calculate_real(run, operation, *a, *b);
   if (operation == arithmetic::add) {
-    if (auto* a = left.text(), *b = right.text(); a && b) return joined(run, *a, *b);
-    if (auto* a = left.items(), *b = right.items(); a && b && a->is_tuple == b->is_tuple) return joined(run, *a, *b);
+    if (auto *a = left.text(), *b = right.text(); a && b) return joined(run, *a, *b);
+    if (auto *a = left.items(), *b = right.items(); a && b && a->is_tuple == b->is_tuple) return joined(run, *a, *b);
   }
   if (operation == arithmetic::modulo && left.text()) return percent_format(run, *left.text(), right);
   if (operation == arithmetic::multiply) {
-    const auto& [what, count] = left.integer() ? std::pair(right, left.integer()) : std::pair(left, right.integer());
-    if (count && what.text()) return repeated(run, *what.text(), *count);
-    if (count && what.items()) return repeated(run, *what.items(), *count);
+    const auto& [operand, count] = left.integer() ? std::pair(right, left.integer()) : std::pair(left, right.integer());
+    if (count && operand.text()) return repeated(run, *operand.text(), *count);
+    if (count && operand.items()) return repeated(run, *operand.items(), *count);
   }
   refuse(run, operation, left, right);
 }

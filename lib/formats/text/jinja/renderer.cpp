@@ -53,12 +53,12 @@ const value* renderer::find(std::string_view name) {
   return nullptr;
 }
 
-void renderer::set(std::string_view name, value what) {
+void renderer::set(std::string_view name, value object) {
   charge(variable_bytes + name.size());
-  variables_->set(name, std::move(what));
+  variables_->set(name, std::move(object));
 }
 
-void renderer::fail(std::string what) const { throw template_error(what, line_); }
+void renderer::fail(std::string message) const { throw template_error(message, line_); }
 
 name_space* renderer::make_namespace() {
   charge(sizeof(name_space));

@@ -24,7 +24,7 @@ class scope {
   const std::shared_ptr<scope>& outer() const noexcept { return outer_; }
   bool is_kept() const noexcept { return is_kept_; }
   void keep() noexcept { is_kept_ = true; }
-  void set(std::string_view name, value what) { variables_.insert_or_assign(std::string(name), std::move(what)); }
+  void set(std::string_view name, value object) { variables_.insert_or_assign(std::string(name), std::move(object)); }
 
   /// nullptr if this block alone has no such variable.
   const value* find(std::string_view name) const {
@@ -62,28 +62,28 @@ class renderer {
   class block {
    public:
     explicit block(renderer& run) : block(run, run.variables_) {}
-    block(renderer& run, std::shared_ptr<scope> outer) : run_(&run), before_(std::move(run.variables_)) {
+    block(renderer& run, std::shared_ptr<scope> outer) : run_(&run), previous_(std::move(run.variables_)) {
       run.variables_ = std::make_shared<scope>(std::move(outer));
     }
     block(const block&) = delete;
-    ~block() { run_->variables_ = std::move(before_); }
+    ~block() { run_->variables_ = std::move(previous_); }
 
    private:
     renderer* run_;
-    std::shared_ptr<scope> before_;
+    std::shared_ptr<scope> previous_;
   };
 
   /// Collects what is written during its lifetime.
   class capture {
    public:
-    explicit capture(renderer& run) : run_(&run), before_(run.output_) { run.output_ = &written_; }
+    explicit capture(renderer& run) : run_(&run), previous_(run.output_) { run.output_ = &written_; }
     capture(const capture&) = delete;
-    ~capture() { run_->output_ = before_; }
+    ~capture() { run_->output_ = previous_; }
     traced_text take() { return std::move(written_); }
 
    private:
     renderer* run_;
-    traced_text* before_;
+    traced_text* previous_;
     traced_text written_;
   };
 
@@ -103,7 +103,7 @@ class renderer {
 
   /// The variable of that name; nullptr where there is none.
   const value* find(std::string_view name);
-  void set(std::string_view name, value what);
+  void set(std::string_view name, value object);
 
   name_space* make_namespace();
   cycler* make_cycler(std::vector<value> items);
@@ -124,7 +124,7 @@ class renderer {
   value checked(value container);
 
   /// Throws template_error, of a message that is cut where it is too long to be read.
-  [[noreturn]] void fail(std::string what) const;
+  [[noreturn]] void fail(std::string message) const;
 
  private:
   template_limits limits_;

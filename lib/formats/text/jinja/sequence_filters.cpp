@@ -37,8 +37,8 @@ value default_value(renderer& run, const value& input, const arguments& given) {
 
 value first(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "first", {});
-  if (auto* from = input.generated()) {
-    return from->next < from->items->items.size() ? from->items->items[from->next++] : value();
+  if (auto* source = input.generated()) {
+    return source->next < source->items->items.size() ? source->items->items[source->next++] : value();
   }
   auto items = items_of(run, input);
   return items->items.empty() ? value() : items->items.front();
@@ -77,9 +77,9 @@ value reverse(renderer& run, const value& input, const arguments& given) {
   return run.make_text(input.text()->is_markup() ? text.as_markup() : std::move(text));
 }
 
-value folded(renderer& run, const value& what, bool case_sensitive) {
-  auto* text = what.text();
-  return text && !case_sensitive ? run.make_text(lower(text->bytes()), text->is_trusted()) : what;
+value folded(renderer& run, const value& object, bool case_sensitive) {
+  auto* text = object.text();
+  return text && !case_sensitive ? run.make_text(lower(text->bytes()), text->is_trusted()) : object;
 }
 
 using keyed = std::pair<value, value>;
@@ -123,7 +123,7 @@ std::vector<value> second_of(std::vector<keyed> items) {
 value sort(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "sort", {"reverse", "case_sensitive", "attribute"});
   std::vector<keyed> items;
-  for (auto all = visited_items(run, input); const auto& item : all->items) {
+  for (auto visited = visited_items(run, input); const auto& item : visited->items) {
     run.charge(sizeof(keyed));
     items.emplace_back(items_at_paths(run, item, bound.find(2), bound.flag(1, false)), item);
   }
@@ -133,9 +133,9 @@ value sort(renderer& run, const value& input, const arguments& given) {
 
 value dictsort(renderer& run, const value& input, const arguments& given) {
   bound_arguments bound(run, given, "dictsort", {"case_sensitive", "by", "reverse"});
-  auto by = bound.find(1) ? bound.text(1) : std::string_view("key");
-  if (by != "key" && by != "value") run.fail("'dictsort' sorts by key or by value");
-  value place(std::int64_t{by == "value"});
+  auto order = bound.find(1) ? bound.text(1) : std::string_view("key");
+  if (order != "key" && order != "value") run.fail("'dictsort' sorts by key or by value");
+  value place(std::int64_t{order == "value"});
   if (!input.members()) run.fail("'dictsort' does not apply to " + kind_of(input));
   auto items = with_keys(run, *items_of(run, call_method(run, input, "items", {})), &place, bound.flag(0, false));
   sort_by_key(run, items, bound.integer(2, 0) != 0);
@@ -189,9 +189,9 @@ arguments without_first(renderer& run, const arguments& given, std::size_t count
   return rest;
 }
 
-const traced_text& name_in(renderer& run, const value& what, const char* callee) {
-  if (auto* name = what.text()) return *name;
-  run.fail(std::string("'") + callee + "' needs a name, not " + kind_of(what));
+const traced_text& name_in(renderer& run, const value& object, const char* callee) {
+  if (auto* name = object.text()) return *name;
+  run.fail(std::string("'") + callee + "' needs a name, not " + kind_of(object));
 }
 
 // Filters that choose or map find nothing to visit, and look at no argument, in none, false or 0.
@@ -207,19 +207,19 @@ struct choice {
   bool keeps;
 };
 
-value choose(renderer& run, const value& input, const arguments& given, choice how) {
+value choose(renderer& run, const value& input, const arguments& given, choice options) {
   if (!is_true(input)) return generated(run, {});
-  std::size_t used = how.by_attribute ? 1 : 0;
-  if (given.positional.size() < used) run.fail(std::string("'") + how.name + "' needs the name of an attribute");
-  const value* attribute = how.by_attribute ? &given.positional[0] : nullptr;
+  std::size_t used = options.by_attribute ? 1 : 0;
+  if (given.positional.size() < used) run.fail(std::string("'") + options.name + "' needs the name of an attribute");
+  const value* attribute = options.by_attribute ? &given.positional[0] : nullptr;
   bool has_test = given.positional.size() > used;
-  auto test = has_test ? known_test(run, name_in(run, given.positional[used], how.name).bytes()) : nullptr;
+  auto test = has_test ? known_test(run, name_in(run, given.positional[used], options.name).bytes()) : nullptr;
   auto rest = without_first(run, given, has_test ? used + 1 : used);
   std::vector<value> chosen;
   for (auto items = visited_items(run, input); const auto& item : items->items) {
     auto level = run.enter_here();
-    auto what = item_at_path(run, item, attribute);
-    if ((test ? test(run, what, rest) : is_true(what)) == how.keeps) chosen.push_back(item);
+    auto object = item_at_path(run, item, attribute);
+    if ((test ? test(run, object, rest) : is_true(object)) == options.keeps) chosen.push_back(item);
   }
   return generated(run, std::move(chosen));
 }
@@ -242,9 +242,9 @@ value map_attribute(renderer& run, const value& input, const arguments& given) {
   std::vector<value> mapped;
   for (auto items = visited_items(run, input); const auto& item : items->items) {
     auto level = run.enter_here();
-    auto what = item_at_path(run, item, &bound.at(0));
-    bool is_missing = what.is_undefined() && bound.find(1) && !bound.at(1).is_none();
-    mapped.push_back(is_missing ? bound.at(1) : what);
+    auto object = item_at_path(run, item, &bound.at(0));
+    bool is_missing = object.is_undefined() && bound.find(1) && !bound.at(1).is_none();
+    mapped.push_back(is_missing ? bound.at(1) : object);
   }
   return generated(run, std::move(mapped));
 }

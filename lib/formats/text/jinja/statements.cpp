@@ -12,20 +12,20 @@ struct assignment {
 
   void operator()(const std::string& name) const { run.set(name, source); }
 
-  void operator()(const std::vector<target>& all) const {
+  void operator()(const std::vector<target>& targets) const {
     auto items = items_of(run, source);
-    if (items->items.size() != all.size()) {
-      run.fail("cannot assign " + std::to_string(items->items.size()) + " items to " + std::to_string(all.size()) +
+    if (items->items.size() != targets.size()) {
+      run.fail("cannot assign " + std::to_string(items->items.size()) + " items to " + std::to_string(targets.size()) +
                " variables");
     }
-    for (std::size_t i = 0; i < all.size(); ++i) all[i].assign(run, items->items[i]);
+    for (std::size_t i = 0; i < targets.size(); ++i) targets[i].assign(run, items->items[i]);
   }
 
-  void operator()(const member_name& to) const {
-    auto* found = run.find(to.space);
+  void operator()(const member_name& name) const {
+    auto* found = run.find(name.space);
     auto* space = found ? found->space() : nullptr;
-    if (!space) run.fail("'" + to.space + "' is not a namespace, so its members cannot be set");
-    set_member(run, *space, to.member, source);
+    if (!space) run.fail("'" + name.space + "' is not a namespace, so its members cannot be set");
+    set_member(run, *space, name.member, source);
   }
 };
 
@@ -39,7 +39,7 @@ flow execute_all(renderer& run, const statement_list& body) {
 }
 
 void target::assign(renderer& run, const value& source) const {
-  std::visit([&](const auto& to) { assignment{run, source}(to); }, what);
+  std::visit([&](const auto& alternative) { assignment{run, source}(alternative); }, destination);
 }
 
 flow text_statement::perform(renderer& run) const {
@@ -48,11 +48,11 @@ flow text_statement::perform(renderer& run) const {
 }
 
 flow output_statement::perform(renderer& run) const {
-  auto what = what_->evaluate(run);
-  if (auto* text = what.text()) {
+  auto output = output_->evaluate(run);
+  if (auto* text = output.text()) {
     run.write(*text);
   } else {
-    run.write(as_text(run, what));
+    run.write(as_text(run, output));
   }
   return flow::on;
 }
@@ -65,12 +65,12 @@ flow if_statement::perform(renderer& run) const {
 }
 
 shared_list for_statement::chosen(renderer& run, const value& items) const {
-  auto all = items_of(run, items);
-  if (!parts_.condition) return all;
+  auto visited = items_of(run, items);
+  if (!parts_.condition) return visited;
   std::vector<value> kept;
-  for (const auto& item : all->items) {
+  for (const auto& item : visited->items) {
     renderer::block variables(run);
-    parts_.each.assign(run, item);
+    parts_.variable.assign(run, item);
     if (is_true(parts_.condition->evaluate(run))) kept.push_back(item);
   }
   return run.make_list(std::move(kept)).shared_items();
@@ -91,7 +91,7 @@ void for_statement::repeat(renderer& run, const value& items, std::size_t depth)
     auto level = run.enter_here();
     renderer::block variables(run);
     run.set("loop", std::shared_ptr<const loop_state>(loop));
-    parts_.each.assign(run, loop->items->items[i]);
+    parts_.variable.assign(run, loop->items->items[i]);
     if (execute_all(run, parts_.body) == flow::out_of_loop) break;
   }
   if (!loop->items->items.empty()) return;
@@ -111,7 +111,7 @@ value call_loop(renderer& run, const loop_state& loop, const arguments& given) {
 }
 
 flow set_statement::perform(renderer& run) const {
-  to_.assign(run, what_->evaluate(run));
+  destination_.assign(run, source_->evaluate(run));
   return flow::on;
 }
 
@@ -124,7 +124,7 @@ value block_text::compute(renderer& run) const {
 
 flow with_statement::perform(renderer& run) const {
   std::vector<value> values;
-  for (const auto& [to, what] : assignments_) values.push_back(what->evaluate(run));
+  for (const auto& [destination, source] : assignments_) values.push_back(source->evaluate(run));
   renderer::block variables(run);
   for (std::size_t i = 0; i < values.size(); ++i) assignments_[i].first.assign(run, values[i]);
   return execute_all(run, body_);

@@ -52,11 +52,11 @@ class text_statement final : public statement {
 /// {{ expression }}
 class output_statement final : public statement {
  public:
-  output_statement(std::size_t line, expression_ptr what) : statement(line), what_(std::move(what)) {}
+  output_statement(std::size_t line, expression_ptr output) : statement(line), output_(std::move(output)) {}
 
  private:
   flow perform(renderer& run) const override;
-  expression_ptr what_;
+  expression_ptr output_;
 };
 
 /// One member of a namespace.
@@ -68,7 +68,7 @@ struct member_name {
 /// What a value is assigned to: a variable, a member, or several targets that take its items.
 struct target {
   std::size_t line = 0;
-  std::variant<std::string, member_name, std::vector<target>> what;
+  std::variant<std::string, member_name, std::vector<target>> destination;
 
   void assign(renderer& run, const value& source) const;
 };
@@ -89,7 +89,7 @@ class if_statement final : public statement {
 class for_statement final : public statement {
  public:
   struct parts {
-    target each;
+    target variable;
     expression_ptr items;
     expression_ptr condition;  // perhaps none
     bool is_recursive = false;
@@ -110,13 +110,13 @@ class for_statement final : public statement {
 /// {% set target = expression %}
 class set_statement final : public statement {
  public:
-  set_statement(std::size_t line, target to, expression_ptr what)
-      : statement(line), to_(std::move(to)), what_(std::move(what)) {}
+  set_statement(std::size_t line, target destination, expression_ptr source)
+      : statement(line), destination_(std::move(destination)), source_(std::move(source)) {}
 
  private:
   flow perform(renderer& run) const override;
-  target to_;
-  expression_ptr what_;
+  target destination_;
+  expression_ptr source_;
 };
 
 /// The text that a body writes: what {% set target %}...{% endset %} and {% filter name %}...{% endfilter %} begin

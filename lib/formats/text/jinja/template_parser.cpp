@@ -13,7 +13,7 @@ namespace {
 
 class template_parser {
  public:
-  explicit template_parser(std::string_view source) : from_(lex(source)), expressions_(from_) {}
+  explicit template_parser(std::string_view source) : lexemes_(lex(source)), expressions_(lexemes_) {}
 
   statement_list run() { return parse_until({}); }
 
@@ -24,43 +24,43 @@ class template_parser {
   statement_list parse_until(words endings) {
     expression_parser::nesting one_deeper(expressions_);
     statement_list body;
-    while (!from_.at_end()) {
-      if (from_.is(lexeme_kind::data)) {
-        auto data = from_.take();
+    while (!lexemes_.at_end()) {
+      if (lexemes_.is(lexeme_kind::data)) {
+        auto data = lexemes_.take();
         body.push_back(std::make_unique<text_statement>(data.line, std::move(data.text)));
-      } else if (from_.is(lexeme_kind::output_begin)) {
+      } else if (lexemes_.is(lexeme_kind::output_begin)) {
         body.push_back(parse_output());
       } else {
-        from_.expect(lexeme_kind::statement_begin, "a tag");
+        lexemes_.expect(lexeme_kind::statement_begin, "a tag");
         if (is_one_of(endings)) return body;
         body.push_back(parse_statement());
       }
     }
-    if (endings.size() > 0) from_.refuse("'" + std::string(*std::prev(endings.end())) + "'");
+    if (endings.size() > 0) lexemes_.refuse("'" + std::string(*std::prev(endings.end())) + "'");
     return body;
   }
 
   statement_list parse_body(std::string_view ending) {
     begin_body();
     auto body = parse_until({ending});
-    from_.take();
+    lexemes_.take();
     end_statement();
     return body;
   }
 
   bool is_one_of(words endings) const {
-    return std::any_of(endings.begin(), endings.end(), [this](auto word) { return from_.is_name(word); });
+    return std::any_of(endings.begin(), endings.end(), [this](auto word) { return lexemes_.is_name(word); });
   }
 
   statement_ptr parse_output() {
-    auto line = from_.take().line;
-    auto what = expressions_.parse_tuple();
-    from_.expect(lexeme_kind::output_end, "'}}'");
-    return std::make_unique<output_statement>(line, std::move(what));
+    auto line = lexemes_.take().line;
+    auto output = expressions_.parse_tuple();
+    lexemes_.expect(lexeme_kind::output_end, "'}}'");
+    return std::make_unique<output_statement>(line, std::move(output));
   }
 
   statement_ptr parse_statement() {
-    auto word = from_.expect(lexeme_kind::name, "the name of a statement");
+    auto word = lexemes_.expect(lexeme_kind::name, "the name of a statement");
     if (word.text == "if") return parse_if(word.line);
     if (word.text == "for") return parse_for(word.line);
     if (word.text == "set") return parse_set(word.line);
@@ -87,29 +87,30 @@ class template_parser {
       throw template_error("the statement '" + word.text + "' is unknown", word.line);
     expressions_.parse();
     if (word.text == "import") {
-      from_.expect_name("as");
+      lexemes_.expect_name("as");
       parse_variable();
     } else if (word.text == "from") {
       parse_imported_names();
     }
-    if (word.text == "include" && from_.take_name("ignore")) from_.expect_name("missing");
-    if (word.text != "extends" && (from_.take_name("with") || from_.take_name("without"))) from_.expect_name("context");
+    if (word.text == "include" && lexemes_.take_name("ignore")) lexemes_.expect_name("missing");
+    if (word.text != "extends" && (lexemes_.take_name("with") || lexemes_.take_name("without")))
+      lexemes_.expect_name("context");
     end_statement();
     return std::make_unique<refused_statement>(word.line, "'" + word.text + "' needs another template: there is none");
   }
 
   void parse_imported_names() {
-    from_.expect_name("import");
+    lexemes_.expect_name("import");
     do {
       parse_variable();
-      if (from_.take_name("as")) parse_variable();
-    } while (from_.take_symbol(",") && !from_.is(lexeme_kind::statement_end));
+      if (lexemes_.take_name("as")) parse_variable();
+    } while (lexemes_.take_symbol(",") && !lexemes_.is(lexeme_kind::statement_end));
   }
 
   statement_ptr parse_print(std::size_t line) {
     statement_list parts;
-    while (!from_.is(lexeme_kind::statement_end)) {
-      if (!parts.empty()) from_.expect_symbol(",");
+    while (!lexemes_.is(lexeme_kind::statement_end)) {
+      if (!parts.empty()) lexemes_.expect_symbol(",");
       parts.push_back(std::make_unique<output_statement>(line, expressions_.parse()));
     }
     end_statement();
@@ -127,11 +128,11 @@ class template_parser {
     return std::make_unique<scoped_statement>(line, std::move(body));
   }
 
-  void end_statement() { from_.expect(lexeme_kind::statement_end, "'%}'"); }
+  void end_statement() { lexemes_.expect(lexeme_kind::statement_end, "'%}'"); }
 
   // Jinja allows a colon, as Python has it, before a body.
   void begin_body() {
-    from_.take_symbol(":");
+    lexemes_.take_symbol(":");
     end_statement();
   }
 
@@ -142,7 +143,7 @@ class template_parser {
       auto condition = expressions_.parse_tuple(false);
       begin_body();
       branches.push_back({std::move(condition), parse_until({"elif", "else", "endif"})});
-      word = from_.take().text;
+      word = lexemes_.take().text;
     } while (word == "elif");
     if (word == "else") {
       branches.push_back({nullptr, parse_body("endif")});
@@ -155,16 +156,16 @@ class template_parser {
   statement_ptr parse_for(std::size_t line) {
     for_statement::parts parts;
     ++enclosing_loops_;
-    parts.each = parse_target(false);
-    from_.expect_name("in");
+    parts.variable = parse_target(false);
+    lexemes_.expect_name("in");
     parts.items = expressions_.parse_tuple(false);
-    if (from_.take_name("if")) parts.condition = expressions_.parse();
-    parts.is_recursive = from_.take_name("recursive");
+    if (lexemes_.take_name("if")) parts.condition = expressions_.parse();
+    parts.is_recursive = lexemes_.take_name("recursive");
     begin_body();
     ++loops_;
     parts.body = parse_until({"else", "endfor"});
     --loops_;
-    if (from_.take().text == "else") {
+    if (lexemes_.take().text == "else") {
       parts.otherwise = parse_body("endfor");
     } else {
       end_statement();
@@ -175,23 +176,23 @@ class template_parser {
 
   statement_ptr parse_with(std::size_t line) {
     std::vector<with_statement::assignment> assignments;
-    while (!from_.is(lexeme_kind::statement_end) && !from_.is_symbol(":")) {
-      if (!assignments.empty()) from_.expect_symbol(",");
-      auto to = parse_simple_target(false);
-      from_.expect_symbol("=");
-      assignments.emplace_back(std::move(to), expressions_.parse());
+    while (!lexemes_.is(lexeme_kind::statement_end) && !lexemes_.is_symbol(":")) {
+      if (!assignments.empty()) lexemes_.expect_symbol(",");
+      auto destination = parse_simple_target(false);
+      lexemes_.expect_symbol("=");
+      assignments.emplace_back(std::move(destination), expressions_.parse());
     }
     return std::make_unique<with_statement>(line, std::move(assignments), parse_body("endwith"));
   }
 
   statement_ptr parse_set(std::size_t line) {
-    auto to = parse_target(true);
-    if (!from_.take_symbol("=")) {
-      return std::make_unique<set_statement>(line, std::move(to), parse_block_text(line, false, "endset"));
+    auto destination = parse_target(true);
+    if (!lexemes_.take_symbol("=")) {
+      return std::make_unique<set_statement>(line, std::move(destination), parse_block_text(line, false, "endset"));
     }
-    auto what = expressions_.parse_tuple();
+    auto source = expressions_.parse_tuple();
     end_statement();
-    return std::make_unique<set_statement>(line, std::move(to), std::move(what));
+    return std::make_unique<set_statement>(line, std::move(destination), std::move(source));
   }
 
   // What filters make of the text that a body writes. In a filter block the first one stands without its bar.
@@ -200,7 +201,7 @@ class template_parser {
     auto* unfiltered = text.get();
     expression_ptr whole = std::move(text);
     if (is_filter_block) whole = expressions_.parse_filter(std::move(whole));
-    while (from_.take_symbol("|")) whole = expressions_.parse_filter(std::move(whole));
+    while (lexemes_.take_symbol("|")) whole = expressions_.parse_filter(std::move(whole));
     unfiltered->set_body(parse_separately(ending));
     return whole;
   }
@@ -214,7 +215,7 @@ class template_parser {
 
   statement_ptr parse_call(std::size_t line) {
     macro_statement::parts parts{.name = "caller"};
-    if (from_.is_symbol("(")) parse_signature(parts);
+    if (lexemes_.is_symbol("(")) parse_signature(parts);
     auto called = expressions_.parse();
     if (!dynamic_cast<const call*>(called.get())) throw template_error("'call' needs the call of a macro", line);
     auto body = parse_macro_body(line, std::move(parts), "endcall");
@@ -223,12 +224,12 @@ class template_parser {
   }
 
   void parse_signature(macro_statement::parts& parts) {
-    from_.expect_symbol("(");
-    while (!from_.is_symbol(")")) {
+    lexemes_.expect_symbol("(");
+    while (!lexemes_.is_symbol(")")) {
       parts.parameters.push_back(parse_parameter(parts));
-      if (!from_.is_symbol(")")) from_.expect_symbol(",");
+      if (!lexemes_.is_symbol(")")) lexemes_.expect_symbol(",");
     }
-    from_.take();
+    lexemes_.take();
   }
 
   std::unique_ptr<macro_statement> parse_macro_body(std::size_t line, macro_statement::parts parts,
@@ -253,24 +254,24 @@ class template_parser {
   statement_ptr parse_block(std::size_t line) {
     auto name = parse_variable();
     if (!blocks_.insert(name).second) throw template_error("the block '" + name + "' is defined twice", line);
-    bool is_scoped = from_.take_name("scoped");
-    bool is_required = from_.take_name("required");
+    bool is_scoped = lexemes_.take_name("scoped");
+    bool is_required = lexemes_.take_name("required");
     end_statement();
     auto loops = std::exchange(loops_, 0);
     auto body = parse_until({"endblock"});
     loops_ = loops;
-    from_.take();
-    from_.take_name(name);
+    lexemes_.take();
+    lexemes_.take_name(name);
     end_statement();
     if (is_required) return std::make_unique<refused_statement>(line, "the block '" + name + "' is required");
     return std::make_unique<block_statement>(line, is_scoped, std::move(body));
   }
 
-  macro_statement::parameter parse_parameter(const macro_statement::parts& before) {
-    auto name = from_.expect(lexeme_kind::name, "a parameter").text;
-    bool has_default = from_.take_symbol("=");
-    bool follows_default = !before.parameters.empty() && before.parameters.back().otherwise;
-    if (follows_default && !has_default) from_.refuse("a default for '" + name + "'");
+  macro_statement::parameter parse_parameter(const macro_statement::parts& previous) {
+    auto name = lexemes_.expect(lexeme_kind::name, "a parameter").text;
+    bool has_default = lexemes_.take_symbol("=");
+    bool follows_default = !previous.parameters.empty() && previous.parameters.back().otherwise;
+    if (follows_default && !has_default) lexemes_.refuse("a default for '" + name + "'");
     return {std::move(name), has_default ? expressions_.parse() : nullptr};
   }
 
@@ -289,30 +290,30 @@ class template_parser {
   }
 
   target parse_target(bool may_be_member) {
-    auto line = from_.line();
+    auto line = lexemes_.line();
     auto first = parse_simple_target(may_be_member);
-    if (!from_.is_symbol(",")) return first;
-    std::vector<target> all;
-    all.push_back(std::move(first));
-    while (from_.take_symbol(",") && !is_target_end()) all.push_back(parse_simple_target(may_be_member));
-    return {line, std::move(all)};
+    if (!lexemes_.is_symbol(",")) return first;
+    std::vector<target> targets;
+    targets.push_back(std::move(first));
+    while (lexemes_.take_symbol(",") && !is_target_end()) targets.push_back(parse_simple_target(may_be_member));
+    return {line, std::move(targets)};
   }
 
   bool is_target_end() const {
-    return from_.is_symbol(")") || from_.is(lexeme_kind::statement_end) || from_.is_name("in");
+    return lexemes_.is_symbol(")") || lexemes_.is(lexeme_kind::statement_end) || lexemes_.is_name("in");
   }
 
   target parse_simple_target(bool may_be_member) {
-    auto line = from_.line();
-    if (from_.take_symbol("(")) {
+    auto line = lexemes_.line();
+    if (lexemes_.take_symbol("(")) {
       expression_parser::nesting one_deeper(expressions_);
-      auto inner = from_.is_symbol(")") ? target{line, std::vector<target>()} : parse_target(false);
-      from_.expect_symbol(")");
+      auto inner = lexemes_.is_symbol(")") ? target{line, std::vector<target>()} : parse_target(false);
+      lexemes_.expect_symbol(")");
       return inner;
     }
     auto name = parse_variable();
-    if (may_be_member && from_.take_symbol(".")) {
-      return {line, member_name{std::move(name), from_.expect(lexeme_kind::name, "a member").text}};
+    if (may_be_member && lexemes_.take_symbol(".")) {
+      return {line, member_name{std::move(name), lexemes_.expect(lexeme_kind::name, "a member").text}};
     }
     if (name == "loop" && enclosing_loops_ > 0) throw template_error("nothing is assigned to 'loop' in a loop", line);
     return {line, std::move(name)};
@@ -320,11 +321,12 @@ class template_parser {
 
   std::string parse_variable() {
     constexpr std::array constants{"true", "True", "false", "False", "none", "None"};
-    if (std::ranges::any_of(constants, [this](auto* word) { return from_.is_name(word); })) from_.refuse("a variable");
-    return from_.expect(lexeme_kind::name, "a variable").text;
+    if (std::ranges::any_of(constants, [this](auto* word) { return lexemes_.is_name(word); }))
+      lexemes_.refuse("a variable");
+    return lexemes_.expect(lexeme_kind::name, "a variable").text;
   }
 
-  lexeme_stream from_;
+  lexeme_stream lexemes_;
   expression_parser expressions_;
   std::size_t loops_ = 0;            // that break and continue reach
   std::size_t enclosing_loops_ = 0;  // that the statement stands in

@@ -45,8 +45,8 @@ std::optional<std::string> digits_in(std::string_view text) {
   text = text.substr(0, end_before_space(text));
   text.remove_prefix(begin_after_space(text));
   std::string digits;
-  auto is_alnum = [&](std::size_t at) {
-    return at < text.size() && std::isalnum(static_cast<unsigned char>(text[at]));
+  auto is_alnum = [&](std::size_t index) {
+    return index < text.size() && std::isalnum(static_cast<unsigned char>(text[index]));
   };
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '_') {
@@ -189,8 +189,8 @@ value joined(renderer& run, const value& input, const arguments& given) {
   auto items = visited_items(run, input);
   traced_text result;
   for (std::size_t i = 0; i < items->items.size(); ++i) {
-    auto what = bound.find(1) ? member_of(run, items->items[i], bound.at(1)) : items->items[i];
-    auto text = as_text(run, what);
+    auto item = bound.find(1) ? member_of(run, items->items[i], bound.at(1)) : items->items[i];
+    auto text = as_text(run, item);
     run.charge(separator.content_bytes() + text.content_bytes());
     if (i > 0) result.append(separator);
     result.append(text);
@@ -205,7 +205,7 @@ value format_with(renderer& run, const value& input, const arguments& given) {
   auto text = as_text(run, input);
   if (given.named.empty()) return percent_format(run, text, run.make_list(given.positional, true));
   dictionary named;
-  for (const auto& [name, what] : given.named) insert(run, named, trusted_text(name), what);
+  for (const auto& [name, argument] : given.named) insert(run, named, trusted_text(name), argument);
   return percent_format(run, text, run.checked(std::move(named)));
 }
 

@@ -26,7 +26,7 @@ text_bounds bounds_in(renderer& run, std::string_view text, const bound_argument
   if (!is_given(1) && !is_given(2)) return {0, text.size()};
   run.look_at(text.size());
   auto size = static_cast<std::int64_t>(character_count(text));
-  auto placed = [&](std::int64_t at) { return std::max<std::int64_t>(at < 0 ? at + size : at, 0); };
+  auto placed = [&](std::int64_t index) { return std::max<std::int64_t>(index < 0 ? index + size : index, 0); };
   auto begin = is_given(1) ? placed(bound.integer(1, 0)) : 0;
   auto end = is_given(2) ? std::min(placed(bound.integer(2, 0)), size) : size;
   if (begin > size || begin > end) return {0, 0, true};
@@ -35,8 +35,8 @@ text_bounds bounds_in(renderer& run, std::string_view text, const bound_argument
 
 /// A text made of all of another.
 value like(renderer& run, const traced_text& text, std::string changed) {
-  traced_text made(std::move(changed), text.is_trusted());
-  return run.make_text(text.is_markup() ? made.as_markup() : std::move(made));
+  traced_text result(std::move(changed), text.is_trusted());
+  return run.make_text(text.is_markup() ? result.as_markup() : std::move(result));
 }
 
 template <std::string (*Change)(std::string_view)>
@@ -133,8 +133,11 @@ value find_part(renderer& run, const value& self, const arguments& given) {
   auto part = bound.text(0);
   auto [begin, end, is_outside] = bounds_in(run, text, bound);
   auto within = text.substr(begin, end - begin);
-  auto at = is_outside ? std::string_view::npos : FromRight ? last_place(within, part) : first_place(within, part);
-  if (at != std::string_view::npos) return static_cast<std::int64_t>(character_count(text.substr(0, begin + at)));
+  auto position = is_outside  ? std::string_view::npos
+                  : FromRight ? last_place(within, part)
+                              : first_place(within, part);
+  if (position != std::string_view::npos)
+    return static_cast<std::int64_t>(character_count(text.substr(0, begin + position)));
   if (MustBe) run.fail("'index' does not find this text");
   return std::int64_t{-1};
 }
@@ -142,8 +145,8 @@ value find_part(renderer& run, const value& self, const arguments& given) {
 std::int64_t count_of(std::string_view text, std::string_view part) {
   if (part.empty()) return static_cast<std::int64_t>(character_count(text)) + 1;
   std::int64_t count = 0;
-  for (auto at = first_place(text, part); at != std::string_view::npos;
-       at = first_place(text, part, at + part.size())) {
+  for (auto position = first_place(text, part); position != std::string_view::npos;
+       position = first_place(text, part, position + part.size())) {
     ++count;
   }
   return count;
@@ -283,14 +286,14 @@ value partition(renderer& run, const value& self, const arguments& given) {
   auto separator = bound.text(0);
   if (separator.empty()) run.fail("a text cannot be split at an empty text");
   const auto& text = *self.text();
-  auto at = FromRight ? last_place(text.bytes(), separator) : first_place(text.bytes(), separator);
+  auto position = FromRight ? last_place(text.bytes(), separator) : first_place(text.bytes(), separator);
   std::vector<value> parts(3, trusted_text(""));
-  if (at == std::string::npos) {
+  if (position == std::string::npos) {
     parts[FromRight ? 2 : 0] = self;
   } else {
-    parts[0] = run.make_text(text.part(0, at));
-    parts[1] = run.make_text(text.part(at, at + separator.size()));
-    parts[2] = run.make_text(text.part(at + separator.size(), text.size()));
+    parts[0] = run.make_text(text.part(0, position));
+    parts[1] = run.make_text(text.part(position, position + separator.size()));
+    parts[2] = run.make_text(text.part(position + separator.size(), text.size()));
   }
   return run.make_list(std::move(parts), true);
 }

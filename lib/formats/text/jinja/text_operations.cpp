@@ -16,24 +16,24 @@ namespace {
 
 constexpr char32_t sharp_s = 0xDF;
 
-void append_upper(std::string& to, char32_t c) {
+void append_upper(std::string& output, char32_t c) {
   if (c == sharp_s) {
-    to += "SS";
+    output += "SS";
   } else {
-    append_utf8(to, static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
+    append_utf8(output, static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))));
   }
 }
 
-void append_title(std::string& to, char32_t c) {
+void append_title(std::string& output, char32_t c) {
   if (c == sharp_s) {
-    to += "Ss";
+    output += "Ss";
   } else {
-    append_utf8(to, static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(c))));
+    append_utf8(output, static_cast<char32_t>(utf8proc_totitle(static_cast<utf8proc_int32_t>(c))));
   }
 }
 
-void append_lower(std::string& to, char32_t c) {
-  append_utf8(to, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
+void append_lower(std::string& output, char32_t c) {
+  append_utf8(output, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
 }
 
 bool has_case(char32_t c) {
@@ -90,18 +90,18 @@ struct bounds {
 
 std::vector<bounds> words(std::string_view text, std::int64_t limit) {
   std::vector<bounds> found;
-  auto at = begin_after_space(text);
-  while (at < text.size() && limit-- != 0) {
-    auto end = at;
+  auto begin = begin_after_space(text);
+  while (begin < text.size() && limit-- != 0) {
+    auto end = begin;
     while (end < text.size()) {
       auto character = first_character(text.substr(end));
       if (is_python_space(character.code_point)) break;
       end += character.length;
     }
-    found.push_back({at, end});
-    at = end + begin_after_space(text.substr(end));
+    found.push_back({begin, end});
+    begin = end + begin_after_space(text.substr(end));
   }
-  if (at < text.size()) found.push_back({at, end_before_space(text)});
+  if (begin < text.size()) found.push_back({begin, end_before_space(text)});
   return found;
 }
 
@@ -111,9 +111,9 @@ std::vector<bounds> words_from_right(std::string_view text, std::int64_t limit) 
   while (end > 0 && limit-- != 0) {
     auto begin = end;
     while (begin > 0) {
-      auto before = character_before(text, begin);
-      if (is_python_space(first_character(text.substr(before)).code_point)) break;
-      begin = before;
+      auto previous = character_before(text, begin);
+      if (is_python_space(first_character(text.substr(previous)).code_point)) break;
+      begin = previous;
     }
     found.push_back({begin, end});
     end = end_before_space(text.substr(0, begin));
@@ -127,10 +127,10 @@ std::vector<bounds> words_from_right(std::string_view text, std::int64_t limit) 
 std::vector<bounds> separated(std::string_view text, std::string_view separator, std::int64_t limit) {
   std::vector<bounds> found;
   std::size_t begin = 0;
-  for (auto at = first_place(text, separator); at != std::string_view::npos && limit-- != 0;
-       at = first_place(text, separator, begin)) {
-    found.push_back({begin, at});
-    begin = at + separator.size();
+  for (auto position = first_place(text, separator); position != std::string_view::npos && limit-- != 0;
+       position = first_place(text, separator, begin)) {
+    found.push_back({begin, position});
+    begin = position + separator.size();
   }
   found.push_back({begin, text.size()});
   return found;
@@ -152,9 +152,9 @@ bool ends_line(char32_t c) {
 
 }  // namespace
 
-std::size_t first_place(std::string_view text, std::string_view part, std::size_t from) {
-  if (from > text.size()) return std::string_view::npos;
-  auto* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
+std::size_t first_place(std::string_view text, std::string_view part, std::size_t start) {
+  if (start > text.size()) return std::string_view::npos;
+  auto* found = memmem(text.data() + start, text.size() - start, part.data(), part.size());
   if (!found) return std::string_view::npos;
   return static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
 }
@@ -163,8 +163,8 @@ std::size_t last_place(std::string_view text, std::string_view part) {
   constexpr std::size_t short_part = 16;
   if (part.size() <= short_part) return text.rfind(part);
   const std::string reversed(text.rbegin(), text.rend());
-  const auto at = first_place(reversed, std::string(part.rbegin(), part.rend()));
-  return at == std::string_view::npos ? at : text.size() - at - part.size();
+  const auto position = first_place(reversed, std::string(part.rbegin(), part.rend()));
+  return position == std::string_view::npos ? position : text.size() - position - part.size();
 }
 
 std::string upper(std::string_view text) { return with_each(text, append_upper); }
@@ -172,8 +172,8 @@ std::string lower(std::string_view text) { return with_each(text, append_lower);
 
 std::string title(std::string_view text) {
   bool begins_word = true;
-  return with_each(text, [&](std::string& to, char32_t c) {
-    begins_word ? append_title(to, c) : append_lower(to, c);
+  return with_each(text, [&](std::string& output, char32_t c) {
+    begins_word ? append_title(output, c) : append_lower(output, c);
     begins_word = !has_case(c);
   });
 }
@@ -181,23 +181,23 @@ std::string title(std::string_view text) {
 std::string title_words(std::string_view text) {
   constexpr std::u32string_view openings = U"-({[<";
   bool begins_word = true;
-  return with_each(text, [&](std::string& to, char32_t c) {
-    begins_word ? append_upper(to, c) : append_lower(to, c);
+  return with_each(text, [&](std::string& output, char32_t c) {
+    begins_word ? append_upper(output, c) : append_lower(output, c);
     begins_word = is_python_space(c) || openings.find(c) != std::u32string_view::npos;
   });
 }
 
 std::string capitalize(std::string_view text) {
   bool is_first = true;
-  return with_each(text, [&](std::string& to, char32_t c) {
-    is_first ? append_title(to, c) : append_lower(to, c);
+  return with_each(text, [&](std::string& output, char32_t c) {
+    is_first ? append_title(output, c) : append_lower(output, c);
     is_first = false;
   });
 }
 
 std::string swapped_case(std::string_view text) {
-  return with_each(text, [](std::string& to, char32_t c) {
-    utf8proc_islower(static_cast<utf8proc_int32_t>(c)) ? append_upper(to, c) : append_lower(to, c);
+  return with_each(text, [](std::string& output, char32_t c) {
+    utf8proc_islower(static_cast<utf8proc_int32_t>(c)) ? append_upper(output, c) : append_lower(output, c);
   });
 }
 
@@ -253,23 +253,23 @@ std::vector<value> split(renderer& run, const traced_text& text, std::optional<s
   return parts;
 }
 
-value replaced(renderer& run, const traced_text& text, const traced_text& old, const traced_text& by,
+value replaced(renderer& run, const traced_text& text, const traced_text& old, const traced_text& replacement,
                std::int64_t limit) {
   traced_text result;
   std::size_t begin = 0;
-  std::size_t at = 0;
-  for (; limit != 0 && at <= text.size(); --limit) {
-    at = first_place(text.bytes(), old.bytes(), at);
-    if (at == std::string::npos) break;
-    run.charge(at - begin + by.content_bytes());
+  std::size_t position = 0;
+  for (; limit != 0 && position <= text.size(); --limit) {
+    position = first_place(text.bytes(), old.bytes(), position);
+    if (position == std::string::npos) break;
+    run.charge(position - begin + replacement.content_bytes());
     run.visit(1);
-    result.append(text.part(begin, at));
-    result.append(by);
-    begin = at + old.size();
+    result.append(text.part(begin, position));
+    result.append(replacement);
+    begin = position + old.size();
     if (!old.empty()) {
-      at = begin;
+      position = begin;
     } else {
-      at += at < text.size() ? first_character(std::string_view(text.bytes()).substr(at)).length : 1;
+      position += position < text.size() ? first_character(std::string_view(text.bytes()).substr(position)).length : 1;
     }
   }
   result.append(text.part(std::min(begin, text.size()), text.size()));
@@ -282,12 +282,12 @@ traced_text escaped(renderer& run, const traced_text& text) {
   run.look_at(text.size());
   traced_text result;
   std::size_t begin = 0;
-  for (auto at = text.bytes().find_first_of(special); at != std::string::npos;
-       at = text.bytes().find_first_of(special, begin)) {
-    run.charge(at - begin + entities.back().size());
-    result.append(text.part(begin, at));
-    result.append(entities[special.find(text.bytes()[at])], text.part(at, at + 1).is_trusted());
-    begin = at + 1;
+  for (auto position = text.bytes().find_first_of(special); position != std::string::npos;
+       position = text.bytes().find_first_of(special, begin)) {
+    run.charge(position - begin + entities.back().size());
+    result.append(text.part(begin, position));
+    result.append(entities[special.find(text.bytes()[position])], text.part(position, position + 1).is_trusted());
+    begin = position + 1;
   }
   result.append(text.part(begin, text.size()));
   return result;
@@ -297,15 +297,15 @@ std::vector<value> lines_of(renderer& run, const traced_text& text, bool keep_en
   std::vector<value> lines;
   std::string_view bytes = text.bytes();
   std::size_t begin = 0;
-  for (std::size_t at = 0; at < bytes.size();) {
-    auto character = first_character(bytes.substr(at));
-    auto next = at + character.length;
+  for (std::size_t position = 0; position < bytes.size();) {
+    auto character = first_character(bytes.substr(position));
+    auto next = position + character.length;
     if (ends_line(character.code_point)) {
-      if (bytes.substr(at).starts_with("\r\n")) ++next;
-      lines.push_back(run.make_text(text.part(begin, keep_ends ? next : at)));
+      if (bytes.substr(position).starts_with("\r\n")) ++next;
+      lines.push_back(run.make_text(text.part(begin, keep_ends ? next : position)));
       begin = next;
     }
-    at = next;
+    position = next;
   }
   if (begin < bytes.size()) lines.push_back(run.make_text(text.part(begin, bytes.size())));
   return lines;

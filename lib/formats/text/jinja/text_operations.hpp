@@ -40,9 +40,9 @@ inline std::size_t end_before_space(std::string_view text) noexcept {
 
 /// Where a character begins, in bytes; the text's size for those behind its end.
 inline std::size_t offset_of(std::string_view text, std::int64_t character) noexcept {
-  std::size_t at = 0;
-  for (; character > 0 && at < text.size(); --character) at += first_character(text.substr(at)).length;
-  return at;
+  std::size_t offset = 0;
+  for (; character > 0 && offset < text.size(); --character) offset += first_character(text.substr(offset)).length;
+  return offset;
 }
 
 // Python's str methods of these names. The text must be valid UTF-8.
@@ -61,7 +61,7 @@ bool is_printable(char32_t c);
 std::string title_words(std::string_view text);
 
 /// Where the first and the last part lies in a text, in a time that grows as their sizes; npos if it is not there.
-std::size_t first_place(std::string_view text, std::string_view part, std::size_t from = 0);
+std::size_t first_place(std::string_view text, std::string_view part, std::size_t start = 0);
 std::size_t last_place(std::string_view text, std::string_view part);
 
 /// Which ends of a text an operation is about.
@@ -78,7 +78,7 @@ std::vector<value> split(renderer& run, const traced_text& text, std::optional<s
                          std::int64_t limit, bool from_right);
 
 /// Python's str.replace; negative `limit` means no limit.
-value replaced(renderer& run, const traced_text& text, const traced_text& old, const traced_text& by,
+value replaced(renderer& run, const traced_text& text, const traced_text& old, const traced_text& replacement,
                std::int64_t limit);
 
 /// HTML's special characters as entities.

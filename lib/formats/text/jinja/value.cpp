@@ -28,9 +28,9 @@ traced_text traced_text::as_plain() const {
 void traced_text::append(const traced_text& more) {
   auto trusted = more.first_is_trusted_;
   std::size_t begin = 0;
-  for (auto at : more.switches_) {
-    append(std::string_view(more.bytes_).substr(begin, at - begin), trusted);
-    begin = at;
+  for (auto end : more.switches_) {
+    append(std::string_view(more.bytes_).substr(begin, end - begin), trusted);
+    begin = end;
     trusted = !trusted;
   }
   append(std::string_view(more.bytes_).substr(begin), trusted);
@@ -51,7 +51,7 @@ traced_text traced_text::part(std::size_t begin, std::size_t end) const {
   auto last = std::lower_bound(first, switches_.end(), end);
   bool trusted = first_is_trusted_ == ((first - switches_.begin()) % 2 == 0);
   traced_text result(bytes_.substr(begin, end - begin), trusted);
-  for (auto at = first; at != last; ++at) result.switches_.push_back(*at - begin);
+  for (auto position = first; position != last; ++position) result.switches_.push_back(*position - begin);
   result.is_markup_ = is_markup_;
   return result;
 }
@@ -60,9 +60,9 @@ std::vector<text_segment> traced_text::segments() const {
   std::vector<text_segment> result;
   auto trusted = first_is_trusted_;
   std::size_t begin = 0;
-  for (auto at : switches_) {
-    result.push_back({bytes_.substr(begin, at - begin), trusted});
-    begin = at;
+  for (auto end : switches_) {
+    result.push_back({bytes_.substr(begin, end - begin), trusted});
+    begin = end;
     trusted = !trusted;
   }
   if (begin < bytes_.size()) result.push_back({bytes_.substr(begin), trusted});
@@ -76,91 +76,91 @@ const value* dictionary::find_spelled(const std::string& key) const {
   return found == places_.end() ? nullptr : &items_[found->second].second;
 }
 
-void dictionary::insert(std::string spelled, value key, value what) {
-  depth_ = std::max({depth_, depth_of(key) + 1, depth_of(what) + 1});
+void dictionary::insert(std::string spelled, value key, value member) {
+  depth_ = std::max({depth_, depth_of(key) + 1, depth_of(member) + 1});
   auto [place, is_new] = places_.try_emplace(std::move(spelled), items_.size());
   if (is_new) {
-    items_.emplace_back(std::move(key), std::move(what));
+    items_.emplace_back(std::move(key), std::move(member));
   } else {
-    items_[place->second].second = std::move(what);
+    items_[place->second].second = std::move(member);
   }
 }
 
-const traced_text* value::text() const noexcept { return shared<traced_text>(what_); }
-const list* value::items() const noexcept { return shared<list>(what_); }
-const dictionary* value::members() const noexcept { return shared<dictionary>(what_); }
-const loop_state* value::loop() const noexcept { return shared<loop_state>(what_); }
-const macro* value::function() const noexcept { return shared<macro>(what_); }
+const traced_text* value::text() const noexcept { return shared<traced_text>(variant_); }
+const list* value::items() const noexcept { return shared<list>(variant_); }
+const dictionary* value::members() const noexcept { return shared<dictionary>(variant_); }
+const loop_state* value::loop() const noexcept { return shared<loop_state>(variant_); }
+const macro* value::function() const noexcept { return shared<macro>(variant_); }
 
 name_space* value::space() const noexcept {
-  auto* found = std::get_if<name_space*>(&what_);
+  auto* found = std::get_if<name_space*>(&variant_);
   return found ? *found : nullptr;
 }
 
 std::optional<std::int64_t> value::integer() const noexcept {
-  if (auto* truth = std::get_if<bool>(&what_)) return *truth;
-  auto* number = std::get_if<std::int64_t>(&what_);
+  if (auto* truth = std::get_if<bool>(&variant_)) return *truth;
+  auto* number = std::get_if<std::int64_t>(&variant_);
   return number ? std::optional(*number) : std::nullopt;
 }
 
 std::optional<double> value::number() const noexcept {
   if (auto whole = integer()) return static_cast<double>(*whole);
-  auto* number = std::get_if<double>(&what_);
+  auto* number = std::get_if<double>(&variant_);
   return number ? std::optional(*number) : std::nullopt;
 }
 
 shared_list value::shared_items() const {
-  auto* found = std::get_if<shared_list>(&what_);
+  auto* found = std::get_if<shared_list>(&variant_);
   return found ? *found : nullptr;
 }
 
 generator* value::generated() const noexcept {
-  auto* found = std::get_if<std::shared_ptr<generator>>(&what_);
+  auto* found = std::get_if<std::shared_ptr<generator>>(&variant_);
   return found ? found->get() : nullptr;
 }
 
-const view* value::viewed() const noexcept { return shared<view>(what_); }
+const view* value::viewed() const noexcept { return shared<view>(variant_); }
 
-bool is_range(const value& what) noexcept { return what.viewed() && what.viewed()->type == view::kind::range; }
+bool is_range(const value& object) noexcept { return object.viewed() && object.viewed()->type == view::kind::range; }
 
-bool is_true(const value& what) noexcept {
-  if (what.is_undefined() || what.is_none()) return false;
-  if (auto number = what.number()) return *number != 0;
-  if (auto* text = what.text()) return !text->empty();
-  if (auto* list = what.items()) return !list->items.empty();
-  if (auto* members = what.members()) return members->size() > 0;
-  if (auto* view = what.viewed()) return !view->items->items.empty();
+bool is_true(const value& object) noexcept {
+  if (object.is_undefined() || object.is_none()) return false;
+  if (auto number = object.number()) return *number != 0;
+  if (auto* text = object.text()) return !text->empty();
+  if (auto* list = object.items()) return !list->items.empty();
+  if (auto* members = object.members()) return members->size() > 0;
+  if (auto* view = object.viewed()) return !view->items->items.empty();
   return true;
 }
 
-std::size_t depth_of(const value& what) noexcept {
-  if (auto* list = what.items()) return list->depth;
-  if (auto* members = what.members()) return members->depth();
-  if (auto* given = what.generated()) return given->items->depth;
-  if (auto* view = what.viewed()) return view->items->depth;
-  if (auto* loop = what.loop()) return loop->items->depth + 1;
-  if (auto* method = std::get_if<bound_method>(&what.variant())) return depth_of(*method->object) + 1;
+std::size_t depth_of(const value& object) noexcept {
+  if (auto* list = object.items()) return list->depth;
+  if (auto* members = object.members()) return members->depth();
+  if (auto* given = object.generated()) return given->items->depth;
+  if (auto* view = object.viewed()) return view->items->depth;
+  if (auto* loop = object.loop()) return loop->items->depth + 1;
+  if (auto* method = std::get_if<bound_method>(&object.variant())) return depth_of(*method->object) + 1;
   return 0;
 }
 
-std::string kind_of(const value& what) {
-  if (auto* missing = std::get_if<undefined>(&what.variant())) {
+std::string kind_of(const value& object) {
+  if (auto* missing = std::get_if<undefined>(&object.variant())) {
     return missing->name ? "'" + *missing->name + "', which is undefined" : "an undefined value";
   }
-  if (what.is_none()) return "none";
-  if (what.is<bool>()) return "a truth value";
-  if (what.integer()) return "an integer";
-  if (what.number()) return "a number";
-  if (what.text()) return "a text";
-  if (auto* list = what.items()) return list->is_tuple ? "a tuple" : "a list";
-  if (what.members()) return "a dictionary";
-  if (what.space()) return "a namespace";
-  if (what.loop()) return "the variable 'loop'";
-  if (what.generated()) return "a generator";
-  if (auto* view = what.viewed()) return view->type == view::kind::range ? "a range" : "a view of a dictionary";
-  if (what.is<cycler*>()) return "a cycler";
-  if (what.is<joiner*>()) return "a joiner";
-  return what.function() ? "a macro" : "a function";
+  if (object.is_none()) return "none";
+  if (object.is<bool>()) return "a truth value";
+  if (object.integer()) return "an integer";
+  if (object.number()) return "a number";
+  if (object.text()) return "a text";
+  if (auto* list = object.items()) return list->is_tuple ? "a tuple" : "a list";
+  if (object.members()) return "a dictionary";
+  if (object.space()) return "a namespace";
+  if (object.loop()) return "the variable 'loop'";
+  if (object.generated()) return "a generator";
+  if (auto* view = object.viewed()) return view->type == view::kind::range ? "a range" : "a view of a dictionary";
+  if (object.is<cycler*>()) return "a cycler";
+  if (object.is<joiner*>()) return "a joiner";
+  return object.function() ? "a macro" : "a function";
 }
 
 list make_list(std::vector<value> items, bool is_tuple) {

@@ -82,7 +82,7 @@ class dictionary {
   const value* find_spelled(const std::string& key) const;
 
   /// A key given again takes the later value. `spelled` is what key_of() gives for the key.
-  void insert(std::string spelled, value key, value what);
+  void insert(std::string spelled, value key, value member);
 
  private:
   std::vector<item> items_;
@@ -155,29 +155,29 @@ using shared_dictionary = std::shared_ptr<const dictionary>;
 class value {
  public:
   value() = default;
-  value(undefined missing) : what_(missing) {}
-  value(none nothing) : what_(nothing) {}
-  value(bool truth) : what_(truth) {}
-  value(std::int64_t number) : what_(number) {}
-  value(double number) : what_(number) {}
-  value(traced_text text) : what_(std::make_shared<const traced_text>(std::move(text))) {}
-  value(list items) : what_(std::make_shared<const list>(std::move(items))) {}
-  value(dictionary items) : what_(std::make_shared<const dictionary>(std::move(items))) {}
-  value(name_space* members) : what_(members) {}
-  value(std::shared_ptr<const loop_state> loop) : what_(std::move(loop)) {}
-  value(std::shared_ptr<const macro> function) : what_(std::move(function)) {}
-  value(bound_method method) : what_(std::move(method)) {}
-  value(const named_function* function) : what_(function) {}
-  value(generator items) : what_(std::make_shared<generator>(std::move(items))) {}
-  value(view items) : what_(std::make_shared<const view>(std::move(items))) {}
-  value(cycler* items) : what_(items) {}
-  value(joiner* separator) : what_(separator) {}
-  value(shared_list items) : what_(std::move(items)) {}
+  value(undefined missing) : variant_(missing) {}
+  value(none nothing) : variant_(nothing) {}
+  value(bool truth) : variant_(truth) {}
+  value(std::int64_t number) : variant_(number) {}
+  value(double number) : variant_(number) {}
+  value(traced_text text) : variant_(std::make_shared<const traced_text>(std::move(text))) {}
+  value(list items) : variant_(std::make_shared<const list>(std::move(items))) {}
+  value(dictionary items) : variant_(std::make_shared<const dictionary>(std::move(items))) {}
+  value(name_space* members) : variant_(members) {}
+  value(std::shared_ptr<const loop_state> loop) : variant_(std::move(loop)) {}
+  value(std::shared_ptr<const macro> function) : variant_(std::move(function)) {}
+  value(bound_method method) : variant_(std::move(method)) {}
+  value(const named_function* function) : variant_(function) {}
+  value(generator items) : variant_(std::make_shared<generator>(std::move(items))) {}
+  value(view items) : variant_(std::make_shared<const view>(std::move(items))) {}
+  value(cycler* items) : variant_(items) {}
+  value(joiner* separator) : variant_(separator) {}
+  value(shared_list items) : variant_(std::move(items)) {}
   value(const char*) = delete;
 
   template <typename T>
   bool is() const noexcept {
-    return std::holds_alternative<T>(what_);
+    return std::holds_alternative<T>(variant_);
   }
   bool is_undefined() const noexcept { return is<undefined>(); }
   bool is_none() const noexcept { return is<none>(); }
@@ -197,26 +197,26 @@ class value {
   generator* generated() const noexcept;
   const view* viewed() const noexcept;
 
-  const auto& variant() const noexcept { return what_; }
+  const auto& variant() const noexcept { return variant_; }
 
  private:
   std::variant<undefined, none, bool, std::int64_t, double, shared_text, shared_list, shared_dictionary, name_space*,
                std::shared_ptr<const loop_state>, std::shared_ptr<const macro>, bound_method, const named_function*,
                std::shared_ptr<generator>, std::shared_ptr<const view>, cycler*, joiner*>
-      what_;
+      variant_;
 };
 
 inline std::size_t dictionary::size() const noexcept { return items_.size(); }
 
-bool is_true(const value& what) noexcept;
+bool is_true(const value& object) noexcept;
 
-bool is_range(const value& what) noexcept;
+bool is_range(const value& object) noexcept;
 
 /// How deep containers nest: 0 for anything else.
-std::size_t depth_of(const value& what) noexcept;
+std::size_t depth_of(const value& object) noexcept;
 
 /// The name of the kind for messages, such as "a text".
-std::string kind_of(const value& what);
+std::string kind_of(const value& object);
 
 list make_list(std::vector<value> items, bool is_tuple = false);
 value trusted_text(std::string bytes);

@@ -35,19 +35,19 @@ bool are_equal(renderer& run, const view& left, const view& right) {
   if (left.items == right.items) return true;
   if (left.type == view::kind::values || left.items->items.size() != right.items->items.size()) return false;
   if (left.type == view::kind::range) return are_equal(run, *left.items, *right.items);
-  dictionary others;
+  dictionary counterparts;
   auto pair_of = [&](const value& item) {
     return left.type == view::kind::keys ? std::pair(item, value(true))
                                          : std::pair(item.items()->items[0], item.items()->items[1]);
   };
   for (const auto& item : right.items->items) {
-    auto [key, what] = pair_of(item);
-    insert(run, others, key, what);
+    auto [key, member] = pair_of(item);
+    insert(run, counterparts, key, member);
   }
   return std::ranges::all_of(left.items->items, [&](const auto& item) {
-    auto [key, what] = pair_of(item);
-    auto* other = find(run, others, key);
-    return other && equal(run, *other, what);
+    auto [key, member] = pair_of(item);
+    auto* other = find(run, counterparts, key);
+    return other && equal(run, *other, member);
   });
 }
 
@@ -71,24 +71,24 @@ std::string spelled_number(double number) {
 }
 
 /// Whether the value can be a key, whose spelling it appends.
-bool append_key(renderer& run, std::string& to, const value& key) {
+bool append_key(renderer& run, std::string& output, const value& key) {
   run.visit(1);
   if (auto* text = key.text()) {
     run.look_at(text->size());
-    to += key_of_text(text->bytes());
+    output += key_of_text(text->bytes());
   } else if (auto integer = key.integer()) {
-    to += std::to_string(*integer);
+    output += std::to_string(*integer);
   } else if (auto number = key.number()) {
-    to += spelled_number(*number);
+    output += spelled_number(*number);
   } else if (auto* tuple = key.items(); tuple && tuple->is_tuple) {
-    to += '(';
+    output += '(';
     for (const auto& item : tuple->items) {
-      if (!append_key(run, to, item)) return false;
-      to += ',';
+      if (!append_key(run, output, item)) return false;
+      output += ',';
     }
-    to += ')';
+    output += ')';
   } else if (key.is_undefined() || key.is_none()) {
-    to += key.is_none() ? "none" : "undefined";
+    output += key.is_none() ? "none" : "undefined";
   } else {
     return false;
   }
@@ -101,13 +101,13 @@ bool equal(renderer& run, const value& left, const value& right) {
   run.visit(1);
   if (auto a = left.integer(), b = right.integer(); a && b) return *a == *b;
   if (auto a = left.number(), b = right.number(); a && b) return *a == *b;
-  if (auto* a = left.text(), *b = right.text(); a && b) return are_equal(run, *a, *b);
-  if (auto* a = left.items(), *b = right.items(); a && b) return are_equal(run, *a, *b);
-  if (auto* a = left.members(), *b = right.members(); a && b) return are_equal(run, *a, *b);
+  if (auto *a = left.text(), *b = right.text(); a && b) return are_equal(run, *a, *b);
+  if (auto *a = left.items(), *b = right.items(); a && b) return are_equal(run, *a, *b);
+  if (auto *a = left.members(), *b = right.members(); a && b) return are_equal(run, *a, *b);
   if (left.space() || right.space()) return left.space() == right.space();
   if (left.function() || right.function()) return left.function() == right.function();
-  if (auto* a = left.viewed(), *b = right.viewed(); a && b) return are_equal(run, *a, *b);
-  if (auto* a = left.generated(), *b = right.generated(); a && b) return a == b;
+  if (auto *a = left.viewed(), *b = right.viewed(); a && b) return are_equal(run, *a, *b);
+  if (auto *a = left.generated(), *b = right.generated(); a && b) return a == b;
   return (left.is_none() && right.is_none()) || (left.is_undefined() && right.is_undefined());
 }
 
@@ -115,28 +115,28 @@ int order(renderer& run, const value& left, const value& right) {
   run.visit(1);
   if (auto a = left.integer(), b = right.integer(); a && b) return sign(*a, *b);
   if (auto a = left.number(), b = right.number(); a && b) return sign(*a, *b);
-  if (auto* a = left.text(), *b = right.text(); a && b) {
+  if (auto *a = left.text(), *b = right.text(); a && b) {
     run.look_at(std::min(a->size(), b->size()));
     return a->bytes().compare(b->bytes());
   }
-  if (auto* a = left.items(), *b = right.items(); a && b && a->is_tuple == b->is_tuple) return order_lists(run, *a, *b);
+  if (auto *a = left.items(), *b = right.items(); a && b && a->is_tuple == b->is_tuple) return order_lists(run, *a, *b);
   run.fail(kind_of(left) + " and " + kind_of(right) + " have no order");
 }
 
-bool is_trusted(renderer& run, const value& what) {
+bool is_trusted(renderer& run, const value& object) {
   run.visit(1);
   auto is_it = [&](const value& item) { return is_trusted(run, item); };
-  if (auto* text = what.text()) return text->is_trusted();
-  if (auto* list = what.items()) return std::ranges::all_of(list->items, is_it);
-  if (auto* view = what.viewed()) return std::ranges::all_of(view->items->items, is_it);
-  auto* members = what.members();
+  if (auto* text = object.text()) return text->is_trusted();
+  if (auto* list = object.items()) return std::ranges::all_of(list->items, is_it);
+  if (auto* view = object.viewed()) return std::ranges::all_of(view->items->items, is_it);
+  auto* members = object.members();
   return !members || std::ranges::all_of(members->items(),
                                          [&](const auto& item) { return is_it(item.first) && is_it(item.second); });
 }
 
-std::optional<std::string> key_of(renderer& run, const value& what) {
+std::optional<std::string> key_of(renderer& run, const value& object) {
   std::string spelled;
-  return append_key(run, spelled, what) ? std::optional(std::move(spelled)) : std::nullopt;
+  return append_key(run, spelled, object) ? std::optional(std::move(spelled)) : std::nullopt;
 }
 
 const value* find(renderer& run, const dictionary& members, const value& key) {
@@ -150,10 +150,10 @@ std::string required_key(renderer& run, const value& key) {
   return *std::move(spelled);
 }
 
-void insert(renderer& run, dictionary& members, value key, value what) {
+void insert(renderer& run, dictionary& members, value key, value member) {
   auto spelled = required_key(run, key);
   run.charge(sizeof(dictionary::item) + place_bytes + spelled.size());
-  members.insert(std::move(spelled), std::move(key), std::move(what));
+  members.insert(std::move(spelled), std::move(key), std::move(member));
 }
 
 }  // namespace cogen::text::jinja

@@ -17,17 +17,17 @@ bool equal(renderer& run, const value& left, const value& right);
 int order(renderer& run, const value& left, const value& right);
 
 /// Whether no text inside came from outside of the template.
-bool is_trusted(renderer& run, const value& what);
+bool is_trusted(renderer& run, const value& object);
 
 /// Equal for keys of dictionaries that Python holds to be equal: texts, numbers, none, undefined and tuples of such.
 /// Nothing for another value.
-std::optional<std::string> key_of(renderer& run, const value& what);
+std::optional<std::string> key_of(renderer& run, const value& object);
 
 /// The member under a key; nullptr where there is none.
 const value* find(renderer& run, const dictionary& members, const value& key);
 
 /// See dictionary::insert. Fails for a value that cannot be a key.
-void insert(renderer& run, dictionary& members, value key, value what);
+void insert(renderer& run, dictionary& members, value key, value member);
 
 /// Fails for a value that cannot be the key of a dictionary. Returns how it is spelled.
 std::string required_key(renderer& run, const value& key);

@@ -68,10 +68,8 @@ class engine_queue final : public net::io_context {
 
 /// A handler that an operation calls with diagnostics instead of their code.
 template <class Handler, class... Results>
-concept takes_diagnostics = requires {
-  typename Handler::takes_diagnostics;
-}
-&&std::invocable<Handler, diagnostics, Results...>;
+concept takes_diagnostics =
+    requires { typename Handler::takes_diagnostics; } && std::invocable<Handler, diagnostics, Results...>;
 
 /// Has `form` call `handler` with diagnostics and results. Its associated executor, allocator and cancellation slot are
 /// those of `handler`.
@@ -107,12 +105,12 @@ struct as_code {
 /// The form of handlers for void(std::exception_ptr, Results...).
 struct as_exception {
   /// A generation_error, or std::bad_alloc if there is no memory for it. Null if nothing failed.
-  static std::exception_ptr of(const diagnostics& why) noexcept;
+  static std::exception_ptr make_exception(const diagnostics& why) noexcept;
 
   /// Calls the handler.
   template <class Handler, class... Results>
   void operator()(Handler&& handler, const diagnostics& why, Results&&... results) const {
-    std::forward<Handler>(handler)(of(why), std::forward<Results>(results)...);
+    std::forward<Handler>(handler)(make_exception(why), std::forward<Results>(results)...);
   }
 };
 
@@ -176,7 +174,7 @@ template <class Token, class Slot>
 struct throws_error<net::cancellation_slot_binder<Token, Slot>> : throws_error<Token> {};
 /// A token with a time limit: net::cancel_after() and net::cancel_at() of newer versions of Asio.
 template <template <class, class, class...> class Limited, class Token, class Clock, class... More>
-requires requires { typename Clock::time_point; }
+  requires requires { typename Clock::time_point; }
 struct throws_error<Limited<Token, Clock, More...>> : throws_error<Token> {};
 
 /// Whether the token is net::experimental::use_coro. Asio's coroutine for it runs on the operation's executor, and a
@@ -246,8 +244,8 @@ namespace boost::asio::detail {
 /// To test the result of void(std::exception_ptr, T) for an exception, net::awaitable of Boost 1.81 dereferences the
 /// result instead of its member `ex_`.
 template <class Result>
-requires std::same_as<decltype(Result::ex_), std::exception_ptr*> std::exception_ptr& operator*(
-    Result& result) noexcept {
+  requires std::same_as<decltype(Result::ex_), std::exception_ptr*>
+std::exception_ptr& operator*(Result& result) noexcept {
   return *result.ex_;
 }
 

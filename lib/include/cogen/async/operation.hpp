@@ -98,17 +98,17 @@ class operation final : public pending_operation {
     auto slot = net::get_associated_cancellation_slot(handler);
     const auto executor = live(net::get_associated_executor(handler, fallback));
     const bool again = spent && is_alone(spent) && spent->can_wait_on(executor);
-    auto made = again ? std::move(spent) : std::make_shared<operation>(executor);
-    if (!again) made->add_to_registry();
-    made->wait_.emplace(executor, for_diagnostics(std::move(handler)));
-    made->owner_ = std::move(owner);
+    auto result = again ? std::move(spent) : std::make_shared<operation>(executor);
+    if (!again) result->add_to_registry();
+    result->wait_.emplace(executor, for_diagnostics(std::move(handler)));
+    result->owner_ = std::move(owner);
     if (slot.is_connected()) {
-      slot.assign([weak = std::weak_ptr(made), cancel = std::move(cancel)](net::cancellation_type type) {
+      slot.assign([weak = std::weak_ptr(result), cancel = std::move(cancel)](net::cancellation_type type) {
         if (auto self = weak.lock()) cancel(type, self);
       });
-      made->slot_ = slot;
+      result->slot_ = slot;
     }
-    return made;
+    return result;
   }
 
   explicit operation(const net::any_io_executor& executor) : pending_operation(executor) {}  ///< call make() instead
@@ -149,9 +149,9 @@ class operation final : public pending_operation {
   using any_handler = net::any_completion_handler<void(diagnostics, Results...)>;
 
   struct wait {
-    wait(const net::any_io_executor& on, any_handler h)
+    wait(const net::any_io_executor& ex, any_handler h)
         : executor(
-              net::require(net::prefer(on, net::execution::outstanding_work.tracked), net::execution::blocking.never)),
+              net::require(net::prefer(ex, net::execution::outstanding_work.tracked), net::execution::blocking.never)),
           handler(std::move(h)) {}
 
     net::any_io_executor executor;
@@ -167,8 +167,8 @@ class operation final : public pending_operation {
   }
 
   /// Orders all earlier uses of the operation before its reuse.
-  static bool is_alone(const std::shared_ptr<operation>& one) {
-    if (one.use_count() != 1) return false;
+  static bool is_alone(const std::shared_ptr<operation>& spent) {
+    if (spent.use_count() != 1) return false;
     std::atomic_thread_fence(std::memory_order_acquire);
     return true;
   }
@@ -185,9 +185,7 @@ class operation final : public pending_operation {
 
 /// Has a `last_next()`: the wait of the operation before, which can be reused, or null.
 template <class Shared, class Operation>
-concept keeps_last = requires(Shared& shared, std::shared_ptr<Operation>& last) {
-  last = shared.last_next();
-};
+concept keeps_last = requires(Shared& shared, std::shared_ptr<Operation>& last) { last = shared.last_next(); };
 
 /// Starts an operation on `shared`, which an engine and a handle share: calls its member `start` with a wait and the
 /// arguments. Cancellation calls its member `cancel`, with the wait and the cancellation type if it takes them. Its
@@ -271,8 +269,8 @@ class handle {
   handle(handle&&) noexcept = default;
   /// Takes over a handle with another executor type.
   template <class Other>
-  requires(!std::same_as<Other, Executor>) handle(handle<Face, Other>&& other)
-  noexcept : shared_(std::move(other.shared_)) {}
+    requires(!std::same_as<Other, Executor>)
+  handle(handle<Face, Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
 
   handle& operator=(handle&& other) noexcept {
     if (this == &other) return *this;

@@ -122,8 +122,9 @@ class step : public scheduler::step {
 
   swap_listener& swaps() noexcept { return *swaps_; }  ///< receives the ends of swaps, which may come after the step
 
-  /// For runners that pass the ends of swaps on: `to` receives them, of this step and of those that reuse its memory.
-  void report_swaps_to(swap_listener& to) noexcept { swaps_ = &to; }
+  /// For runners that pass the ends of swaps on: `listener` receives them, of this step and of those that reuse its
+  /// memory.
+  void report_swaps_to(swap_listener& listener) noexcept { swaps_ = &listener; }
 
   /// The runner calls this once, on any thread, when the step has ended. An error means that the device has failed.
   void done(std::exception_ptr error = nullptr) noexcept {

@@ -49,8 +49,8 @@ struct template_limits {
 /// A template that cannot be parsed or rendered. The message names the construct and its line.
 class template_error : public std::runtime_error {
  public:
-  template_error(const std::string& what, std::size_t line);  ///< `line`: see line()
-  std::size_t line() const noexcept { return line_; }         ///< from 1 in the template; 0 if no line is at fault
+  template_error(const std::string& message, std::size_t line);  ///< `line`: see line()
+  std::size_t line() const noexcept { return line_; }            ///< from 1 in the template; 0 if no line is at fault
 
  private:
   std::size_t line_;

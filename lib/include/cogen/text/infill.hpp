@@ -44,7 +44,7 @@ struct infill_text {
 /// suffix. Of more than `most` tokens, the first ones of the files are left out, then, if need be, those of the prefix
 /// and the suffix that are farthest from the gap, of which the suffix keeps a quarter. Throws std::invalid_argument if
 /// the model has no tokens for it, and what tokenizer::encode() throws.
-std::vector<token> encode_infill(const tokenizer& tokens, const infill_text& what,
+std::vector<token> encode_infill(const tokenizer& tokens, const infill_text& infill,
                                  std::size_t most = std::numeric_limits<std::size_t>::max());
 
 /// The same for texts that go on alike behind their gaps: the suffix is encoded once. Throws token_limit_exceeded for a

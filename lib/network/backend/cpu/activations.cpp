@@ -16,10 +16,10 @@ std::size_t whole_lines(std::size_t floats) { return (floats + line - 1) / line 
 
 }  // namespace
 
-void arena::release::operator()(float* data) const noexcept { ::operator delete (data, std::align_val_t{alignment}); }
+void arena::release::operator()(float* data) const noexcept { ::operator delete(data, std::align_val_t{alignment}); }
 
 arena::block arena::allocate(std::size_t size) {
-  auto* memory = static_cast<float*>(::operator new (size * sizeof(float), std::align_val_t{alignment}));
+  auto* memory = static_cast<float*>(::operator new(size * sizeof(float), std::align_val_t{alignment}));
   return {.data = std::unique_ptr<float[], release>(memory), .size = size};
 }
 
@@ -30,9 +30,9 @@ std::size_t arena::size() const noexcept {
 
 void arena::reset() {
   if (blocks_.size() > 1) {
-    const auto all = size();
+    const auto total = size();
     blocks_.clear();
-    blocks_.push_back(allocate(all));
+    blocks_.push_back(allocate(total));
   }
   current_ = 0;
   used_ = 0;

@@ -12,7 +12,7 @@ std::vector<float> channels_last(const std::vector<float>& stored, std::int64_t 
   const auto width = stored.size() / rows;
   std::vector<float> turned(stored.size());
   for (std::size_t channel = 0; channel < rows; ++channel) {
-    for (std::size_t at = 0; at < width; ++at) turned[at * rows + channel] = stored[channel * width + at];
+    for (std::size_t tap = 0; tap < width; ++tap) turned[tap * rows + channel] = stored[channel * width + tap];
   }
   return turned;
 }

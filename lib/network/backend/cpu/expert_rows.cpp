@@ -24,7 +24,7 @@ expert_rows::expert_rows(arena& space, const activations& shares, std::int64_t m
   }
 }
 
-activations expert_rows::of(const activations& packed, std::int64_t expert) const {
+activations expert_rows::rows_of(const activations& packed, std::int64_t expert) const {
   const auto first = first_[static_cast<std::size_t>(expert)];
   return {packed.row(first), first_[static_cast<std::size_t>(expert) + 1] - first, packed.columns, packed.stride};
 }

@@ -17,15 +17,15 @@ class expert_rows {
   std::int64_t count() const { return first_.back(); }
 
   /// Of all packed rows, those of an expert.
-  activations of(const activations& packed, std::int64_t expert) const;
+  activations rows_of(const activations& packed, std::int64_t expert) const;
 
-  /// Calls each(PLACE, SHARE) for a row's places among the packed ones, in the experts' order.
+  /// Calls visit(PLACE, SHARE) for a row's places among the packed ones, in the experts' order.
   template <class Each>
-  void for_each_of(std::int64_t row, const Each& each) const {
+  void for_each_of(std::int64_t row, const Each& visit) const {
     const auto index = static_cast<std::size_t>(row);
-    for (std::int32_t at = 0; at < counts_[index]; ++at) {
-      const auto place = places_[index * most_ + static_cast<std::size_t>(at)];
-      each(std::int64_t{place}, shares_.data[place]);
+    for (std::int32_t choice = 0; choice < counts_[index]; ++choice) {
+      const auto place = places_[index * most_ + static_cast<std::size_t>(choice)];
+      visit(std::int64_t{place}, shares_.data[place]);
     }
   }
 

@@ -22,7 +22,8 @@ void pack(const forward_context& context, const expert_rows& places, const activ
   kernels::for_each_row(*context.run.workers, x.rows, x.columns, [&](std::int64_t row) {
     places.for_each_of(row, [&](std::int64_t place, float share) {
       const float factor = scales_input ? share : 1;
-      std::transform(x.row(row), x.row(row) + x.columns, packed.row(place), [=](float of) { return factor * of; });
+      std::transform(x.row(row), x.row(row) + x.columns, packed.row(place),
+                     [=](float value) { return factor * value; });
     });
   });
 }
@@ -42,62 +43,63 @@ void add_packed(const forward_context& context, const expert_rows& places, const
 
 }  // namespace
 
-operators::routed_rows operators::route(const activations& x, const forms::norm& before,
-                                        const parts::mixture_of_experts<forms>& by) const {
-  const auto shares = context_.space.take(x.rows, by.how.experts + (by.how.shared ? 1 : 0));
+operators::routed_rows operators::route(const activations& x, const forms::norm& pre_norm,
+                                        const parts::mixture_of_experts<forms>& moe) const {
+  const auto shares = context_.space.take(x.rows, moe.spec.experts + (moe.spec.shared ? 1 : 0));
   const auto rows = context_.space.take(x.rows, x.columns);
-  if (before)
-    (*before)(context_, x, rows);
+  if (pre_norm)
+    (*pre_norm)(context_, x, rows);
   else
     for (std::int64_t row = 0; row < x.rows; ++row) std::copy_n(x.row(row), x.columns, rows.row(row));
-  if (by.router_norm) {
+  if (moe.router_norm) {
     const auto scratch = this->scratch();
     const auto read = context_.space.take(x.rows, x.columns);
-    (*by.router_norm)(context_, x, read);
-    by.router(context_.exact(), read, shares);
+    (*moe.router_norm)(context_, x, read);
+    moe.router(context_.exact(), read, shares);
   } else {
-    by.router(context_.exact(), rows, shares);
+    moe.router(context_.exact(), rows, shares);
   }
-  choose(by, shares);
+  choose(moe, shares);
   return {rows, shares};
 }
 
-void operators::choose(const parts::mixture_of_experts<forms>& by, const activations& shares) const {
+void operators::choose(const parts::mixture_of_experts<forms>& moe, const activations& shares) const {
   const auto scratch = this->scratch();
-  const auto experts = static_cast<std::size_t>(by.how.experts);
-  const auto spare = context_.space.take(shares.rows, 2 * by.how.experts);
-  kernels::for_each_row(*context_.run.workers, shares.rows, by.how.experts, [&](std::int64_t row) {
-    choose_experts(by.how, by.choice_bias, {shares.row(row), experts}, {spare.row(row), 2 * experts});
-    std::transform(by.share_scales.begin(), by.share_scales.end(), shares.row(row), shares.row(row), std::multiplies());
-    std::fill_n(shares.row(row), by.how.first_expert(), 0.0F);  // those of other ranks
-    const auto behind = by.how.first_expert() + by.how.own_experts();
-    std::fill_n(shares.row(row) + behind, by.how.experts - behind, 0.0F);
-    if (!by.how.shared) return;
+  const auto experts = static_cast<std::size_t>(moe.spec.experts);
+  const auto spare = context_.space.take(shares.rows, 2 * moe.spec.experts);
+  kernels::for_each_row(*context_.run.workers, shares.rows, moe.spec.experts, [&](std::int64_t row) {
+    choose_experts(moe.spec, moe.choice_bias, {shares.row(row), experts}, {spare.row(row), 2 * experts});
+    std::transform(moe.share_scales.begin(), moe.share_scales.end(), shares.row(row), shares.row(row),
+                   std::multiplies());
+    std::fill_n(shares.row(row), moe.spec.first_expert(), 0.0F);  // those of other ranks
+    const auto behind = moe.spec.first_expert() + moe.spec.own_experts();
+    std::fill_n(shares.row(row) + behind, moe.spec.experts - behind, 0.0F);
+    if (!moe.spec.shared) return;
     auto& share = shares.row(row)[experts];
-    share = by.how.shared->gate.empty() ? 1 : 1 / (1 + std::exp(-share));
+    share = moe.spec.shared->gate.empty() ? 1 : 1 / (1 + std::exp(-share));
   });
 }
 
-void operators::add_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by,
-                            const parts::residual<forms::norm>& how, const activations& x) const {
-  if (by.how.owned) {
+void operators::add_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& moe,
+                            const parts::residual<forms::norm>& update, const activations& x) const {
+  if (moe.spec.owned) {
     const auto scratch = this->scratch();
     const auto sum = zeros_like(x);
-    sum_experts(routed, by, sum);
+    sum_experts(routed, moe, sum);
     sum_over_ranks(sum);
-    return add_rows(sum, how, x);
+    return add_rows(sum, update, x);
   }
   add_result(
-      context_, how, x, [&](const activations& out) { sum_experts(routed, by, out); },
+      context_, update, x, [&](const activations& out) { sum_experts(routed, moe, out); },
       [&](const activations& out) {
         std::fill_n(out.data, out.rows * out.stride, 0.0F);
-        sum_experts(routed, by, out);
+        sum_experts(routed, moe, out);
       });
 }
 
 /// The rows that one expert reads, and its results.
 struct operators::chosen_expert {
-  const parts::mlp<forms>* by;
+  const parts::mlp<forms>* expert;
   activations x;
   activations y;
 };
@@ -107,54 +109,55 @@ struct operators::chosen_expert {
 class operators::expert_group {
  public:
   bool has_room_for(const chosen_expert& next) const {
-    return count_ == 0 || (count_ < all_.size() && rows_ + next.x.rows <= most_rows);
+    return count_ == 0 || (count_ < experts_.size() && rows_ + next.x.rows <= max_rows);
   }
 
   void add(const chosen_expert& next) {
-    all_[count_++] = next;
+    experts_[count_++] = next;
     rows_ += next.x.rows;
   }
 
-  std::span<const chosen_expert> experts() const { return std::span(all_).first(count_); }
+  std::span<const chosen_expert> experts() const { return std::span(experts_).first(count_); }
 
  private:
-  static constexpr std::int64_t most_rows = 128;
+  static constexpr std::int64_t max_rows = 128;
 
-  std::array<chosen_expert, kernels::most_together> all_;
+  std::array<chosen_expert, kernels::max_together> experts_;
   std::size_t count_ = 0;
   std::int64_t rows_ = 0;
 };
 
-void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by,
+void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& moe,
                             const activations& out) const {
-  const std::span all(by.experts);
-  if (!by.how.latent) return sum_experts(routed, by, all, by.how.first_expert(), out);
+  const std::span experts(moe.experts);
+  if (!moe.spec.latent) return sum_experts(routed, moe, experts, moe.spec.first_expert(), out);
   const auto& [x, shares] = routed;
   const auto scratch = this->scratch();
-  const auto latent = norm_linear(x, {}, by.into_latent, by.how.latent->width);
+  const auto latent = norm_linear(x, {}, moe.into_latent, moe.spec.latent->width);
   const auto sum = zeros_like(latent);
-  const auto own = static_cast<std::size_t>(by.how.own_experts());
-  sum_experts({latent, shares.columns_from(0, by.how.experts)}, by, all.first(own), by.how.first_expert(), sum);
-  by.out_of_latent.add(context_, sum, out);
-  if (by.how.shared) sum_experts({x, shares.columns_from(by.how.experts, 1)}, by, all.subspan(own), 0, out);
+  const auto own = static_cast<std::size_t>(moe.spec.own_experts());
+  sum_experts({latent, shares.columns_from(0, moe.spec.experts)}, moe, experts.first(own), moe.spec.first_expert(),
+              sum);
+  moe.out_of_latent.add(context_, sum, out);
+  if (moe.spec.shared) sum_experts({x, shares.columns_from(moe.spec.experts, 1)}, moe, experts.subspan(own), 0, out);
 }
 
 /// Of some experts: from column `first` of the shares on, and in their last one the shared expert.
-void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& by,
+void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_experts<forms>& moe,
                             std::span<const parts::mlp<forms>> experts, std::int64_t first,
                             const activations& out) const {
   const auto& [x, shares] = routed;
   const auto scratch = this->scratch();
-  const expert_rows places(context_.space, shares, by.how.top_k + (by.how.shared ? 1 : 0));
+  const expert_rows places(context_.space, shares, moe.spec.top_k + (moe.spec.shared ? 1 : 0));
   const auto packed = context_.space.take(places.count(), x.columns);
   const auto results = context_.space.take(places.count(), x.columns);
-  const bool scales_input = by.how.router.scales_input;
+  const bool scales_input = moe.spec.router.scales_input;
   pack(context_, places, x, scales_input, packed);
   expert_group together;
-  for (const auto& one : experts) {
-    const bool is_shared = by.how.shared && &one == &by.experts.back();
-    const auto expert = is_shared ? shares.columns - 1 : first + (&one - experts.data());
-    const chosen_expert next{&one, places.of(packed, expert), places.of(results, expert)};
+  for (const auto& expert : experts) {
+    const bool is_shared = moe.spec.shared && &expert == &moe.experts.back();
+    const auto column = is_shared ? shares.columns - 1 : first + (&expert - experts.data());
+    const chosen_expert next{&expert, places.rows_of(packed, column), places.rows_of(results, column)};
     if (next.x.rows == 0) continue;
     if (!together.has_room_for(next)) {
       feed_forward(together.experts());
@@ -168,18 +171,18 @@ void operators::sum_experts(const routed_rows& routed, const parts::mixture_of_e
 
 void operators::feed_forward(std::span<const chosen_expert> experts) const {
   const auto scratch = this->scratch();
-  std::array<projected_rows, kernels::most_together> products;
-  std::array<std::optional<kernels::activated_rows>, kernels::most_together> inner;
+  std::array<projected_rows, kernels::max_together> products;
+  std::array<std::optional<kernels::activated_rows>, kernels::max_together> inner;
   for (std::size_t index = 0; index < experts.size(); ++index) {
-    const auto& [by, x, y] = experts[index];
-    products[index] = {&by->up, x, context_.space.take(x.rows, by->up.weights->outputs())};
+    const auto& [expert, x, y] = experts[index];
+    products[index] = {&expert->up, x, context_.space.take(x.rows, expert->up.weights->outputs())};
   }
   project(context_, std::span(products).first(experts.size()));
   for (std::size_t index = 0; index < experts.size(); ++index) {
-    const auto& [by, x, y] = experts[index];
-    const auto rows = activated(products[index].y, by->activation, by->intermediate);
+    const auto& [expert, x, y] = experts[index];
+    const auto rows = activated(products[index].y, expert->activation, expert->intermediate);
     inner[index].emplace(context_.run, rows);
-    products[index] = {&by->down, {{rows.out, rows.rows, rows.width, rows.out_stride}, &*inner[index]}, y};
+    products[index] = {&expert->down, {{rows.out, rows.rows, rows.width, rows.out_stride}, &*inner[index]}, y};
   }
   project(context_, std::span(products).first(experts.size()));
 }

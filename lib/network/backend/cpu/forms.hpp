@@ -57,8 +57,8 @@ struct forms {
     return short_convolution(weights, prefix, spec);
   }
 
-  static std::int64_t bytes(const projection& of) { return of ? of.bytes() : 0; }
-  static std::int64_t bytes(const norm& of) { return of ? of->bytes() : 0; }
+  static std::int64_t bytes(const projection& linear) { return linear ? linear.bytes() : 0; }
+  static std::int64_t bytes(const norm& params) { return params ? params->bytes() : 0; }
 };
 
 }  // namespace cogen::cpu

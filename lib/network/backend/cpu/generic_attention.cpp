@@ -96,27 +96,27 @@ void soften(std::span<float> scores, const bool* seen, float sink_logit) {
   for (auto& score : scores) score /= sum;
 }
 
-float sink_logit(const scored_heads& how, std::int64_t head) {
-  return how.sink_logits.empty() ? -infinity : how.sink_logits[static_cast<std::size_t>(head)];
+float sink_logit(const scored_heads& heads, std::int64_t head) {
+  return heads.sink_logits.empty() ? -infinity : heads.sink_logits[static_cast<std::size_t>(head)];
 }
 
 /// `distance` is the key's position minus the query's.
-float adjusted(float score, std::int64_t distance, const scored_heads& how, std::int64_t head) {
-  const auto& spec = how.spec;
+float adjusted(float score, std::int64_t distance, const scored_heads& heads, std::int64_t head) {
+  const auto& spec = heads.spec;
   if (spec.softcap > 0) score = spec.softcap * std::tanh(score / spec.softcap);
   if (spec.alibi) score += spec.alibi->slopes[static_cast<std::size_t>(head)] * static_cast<float>(distance);
   if (spec.relative_bias) {
     const auto most = spec.relative_bias->max_distance;
     const auto place = head * (2 * most + 1) + most + std::clamp(distance, -most, most);
-    score += how.distance_biases[static_cast<std::size_t>(place)];
+    score += heads.distance_biases[static_cast<std::size_t>(place)];
   }
   return score;
 }
 
 /// One query of one head: the first of `q` [head_dim] are replaced by the weighted values.
 void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* seen, const remembered& held,
-                const scored_heads& how, std::span<float> scores) {
-  const auto& spec = how.spec;
+                const scored_heads& heads, std::span<float> scores) {
+  const auto& spec = heads.spec;
   const auto width = spec.head_dim;
   const auto length = static_cast<std::int64_t>(scores.size());
   const auto value_width = held.v.size(2);
@@ -126,9 +126,9 @@ void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* 
   const auto scale = static_cast<float>(spec.scale);
   for (std::int64_t j = 0; j < length; ++j) {
     const float score = scale * dot(q, keys + j * width, width);
-    scores[static_cast<std::size_t>(j)] = adjusted(score, held.position(j) - position, how, head);
+    scores[static_cast<std::size_t>(j)] = adjusted(score, held.position(j) - position, heads, head);
   }
-  soften(scores, seen, sink_logit(how, head));
+  soften(scores, seen, sink_logit(heads, head));
   std::fill_n(q, value_width, 0.0F);
   for (std::int64_t j = 0; j < length; ++j) {
     const float* value = values + j * value_width;
@@ -137,8 +137,8 @@ void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* 
 }
 
 void attend_row(const forward_context& context, const kernels::token_rows& row, const remembered& held,
-                const scored_heads& how, const activations& qkv) {
-  const auto& spec = how.spec;
+                const scored_heads& heads, const activations& qkv) {
+  const auto& spec = heads.spec;
   const auto length = held.k.size(1);
   const auto* seen = held.mask.const_data_ptr<bool>();
   context.run.workers->parallel(row.count * spec.heads, [&](std::int64_t task, int) {
@@ -146,7 +146,7 @@ void attend_row(const forward_context& context, const kernels::token_rows& row, 
     const auto head = task % spec.heads;
     std::vector<float> scores(static_cast<std::size_t>(length));
     attend_one(qkv.row(row.first + query) + head * spec.head_dim, row.offset + query, head, seen + query * length, held,
-               how, scores);
+               heads, scores);
   });
 }
 
@@ -159,7 +159,7 @@ void rotate_queries_and_keys(const forward_context& context, const kernels::rope
   std::vector<float> spare(2 * pairs);
   for (const auto& row : context.rows) {
     for (std::int64_t i = 0; i < row.count; ++i) {
-      const float* cosines = rope.at(row.offset + i, spare.data());
+      const float* cosines = rope.angles(row.offset + i, spare.data());
       float* heads = qkv.row(row.first + i) + (spec.rope ? spec.rope->first_dim : 0);
       for (int head = 0; head < spec.heads + (spec.shared_kv ? 0 : spec.kv_heads); ++head) {
         rotate(cosines, cosines + pairs, pairs, heads + std::int64_t{head} * spec.head_dim);
@@ -169,14 +169,14 @@ void rotate_queries_and_keys(const forward_context& context, const kernels::rope
 }
 
 void attend_generically(const forward_context& context, cache::layer& layer, const kernels::rope_table* rope,
-                        const scored_heads& how, const activations& qkv) {
-  const auto& shape = how.spec;
+                        const scored_heads& heads, const activations& qkv) {
+  const auto& shape = heads.spec;
   if (rope != nullptr) rotate_queries_and_keys(context, *rope, shape, qkv);
   if (!shape.shared_kv) layer.append(context.step, keys_of(qkv, shape), values_of(qkv, shape));
   const auto slots = context.step.rows();
   for (std::size_t index = 0; index < slots.size(); ++index) {
     const auto& row = context.rows[index];
-    attend_row(context, row, recall(layer, slots[index].slot, row), how, qkv);
+    attend_row(context, row, recall(layer, slots[index].slot, row), heads, qkv);
   }
 }
 

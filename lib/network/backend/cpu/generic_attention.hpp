@@ -27,6 +27,6 @@ struct scored_heads {
 /// qkv [step.tokens(), q|k|v]: rotates queries and keys, caches keys and values, writes the result over the queries.
 /// Each query's sums run over its own keys in ascending order, so its result is batch-invariant, too. Allocates.
 void attend_generically(const forward_context& context, cache::layer& layer, const kernels::rope_table* rope,
-                        const scored_heads& how, const activations& qkv);
+                        const scored_heads& heads, const activations& qkv);
 
 }  // namespace cogen::cpu

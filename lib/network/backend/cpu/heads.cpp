@@ -37,12 +37,13 @@ void clip(const forward_context& context, const activations& x, float limit) {
   });
 }
 
-void grow(const forward_context& context, const models::query_growth_spec& by, const activations& q) {
-  kernels::for_each_token(*context.run.workers, context.rows, [&](const kernels::token_rows& row, std::int64_t at) {
-    const auto turn = (row.offset + at + by.offset) / by.length;
-    const auto factor = static_cast<float>(1 + by.beta * std::log1p(static_cast<double>(turn)));
-    std::for_each_n(q.row(row.first + at), q.columns, [factor](float& value) { value *= factor; });
-  });
+void grow(const forward_context& context, const models::query_growth_spec& spec, const activations& q) {
+  kernels::for_each_token(
+      *context.run.workers, context.rows, [&](const kernels::token_rows& row, std::int64_t token_index) {
+        const auto turn = (row.offset + token_index + spec.offset) / spec.length;
+        const auto factor = static_cast<float>(1 + spec.beta * std::log1p(static_cast<double>(turn)));
+        std::for_each_n(q.row(row.first + token_index), q.columns, [factor](float& value) { value *= factor; });
+      });
 }
 
 }  // namespace

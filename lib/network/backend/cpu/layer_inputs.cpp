@@ -18,22 +18,22 @@ std::span<const token> within(const forward_context& context, std::int64_t vocab
 
 }  // namespace
 
-void operators::read_layer_inputs(const parts::layer_inputs<forms>& from, std::span<const token> tokens,
+void operators::read_layer_inputs(const parts::layer_inputs<forms>& vectors, std::span<const token> tokens,
                                   const activations& x) {
-  layer_inputs_ = context_.space.take(x.rows, from.width);
+  layer_inputs_ = context_.space.take(x.rows, vectors.width);
   const auto scratch = this->scratch();
-  const auto ids = within(context_, from.vocabulary, tokens);
-  kernels::embed(context_.run, *from.table, ids, layer_inputs_.data, layer_inputs_.stride, from.scale);
-  const auto projected = context_.space.take(x.rows, from.width);
-  from.projection(context_, x, projected);
-  from.norm->add(context_, projected, layer_inputs_);
+  const auto ids = within(context_, vectors.vocabulary, tokens);
+  kernels::embed(context_.run, *vectors.table, ids, layer_inputs_.data, layer_inputs_.stride, vectors.scale);
+  const auto projected = context_.space.take(x.rows, vectors.width);
+  vectors.projection(context_, x, projected);
+  vectors.norm->add(context_, projected, layer_inputs_);
 }
 
-kernels::activation_operands operators::gate_layer_input(const activations& x, const forms::norm& before,
-                                                         const parts::layer_input<forms>& by) {
+kernels::activation_operands operators::gate_layer_input(const activations& x, const forms::norm& pre_norm,
+                                                         const parts::layer_input<forms>& part) {
   if (x.rows < layer_inputs_.rows) layer_inputs_ = keep(layer_inputs_);
-  auto gate = norm_activated(x, before, by.gate, by.activation, by.width);
-  gate.factor = layer_inputs_.data + by.first;
+  auto gate = norm_activated(x, pre_norm, part.gate, part.activation, part.width);
+  gate.factor = layer_inputs_.data + part.first;
   gate.factor_stride = layer_inputs_.stride;
   return gate;
 }

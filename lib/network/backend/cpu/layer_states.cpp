@@ -15,13 +15,13 @@ std::span<const kernels::token_rows> rows_with_states(const forward_context& con
     if (draft > drafts) continue;
     const auto state = context.memory.layer(layer).state(slot, draft);
     if (!state) throw std::logic_error(fmt::format("layer {} of the cache keeps no states", layer));
-    const auto& all = context.rows[index];
+    const auto& row = context.rows[index];
     const int begin = draft == 0 ? 0 : tokens - drafts + draft - 1;
-    context.state_rows[count++] = {.first = all.first + begin,
+    context.state_rows[count++] = {.first = row.first + begin,
                                    .count = draft == 0 ? tokens - drafts : 1,
-                                   .offset = all.offset + begin,
-                                   .before = state->before,
-                                   .after = state->after};
+                                   .offset = row.offset + begin,
+                                   .initial_state = state->previous,
+                                   .final_state = state->next};
   }
   return context.state_rows.first(count);
 }

@@ -26,20 +26,20 @@ void head_decay::operator()(const forward_context& context, const activations& x
 
 std::int64_t head_decay::bytes() const { return bytes_of(rate_) + bytes_of(bias_); }
 
-void attend(const forward_context& context, int layer, const linear_attention_rows& of,
-            kernels::linear_attention_operands how) {
-  const auto& [q, k, v, decay, rate] = of;
-  how.q = q.data;
-  how.q_stride = q.stride;
-  how.k = k.data;
-  how.k_stride = k.stride;
-  how.v = how.out = v.data;
-  how.v_stride = how.out_stride = v.stride;
-  how.decay = decay.data;
-  how.decay_stride = decay.stride;
-  how.rate = rate.data;
-  how.rate_stride = rate.stride;
-  run_with_states(context, layer, kernels::linear_attention, how);
+void attend(const forward_context& context, int layer, const linear_attention_rows& rows,
+            kernels::linear_attention_operands operands) {
+  const auto& [q, k, v, decay, rate] = rows;
+  operands.q = q.data;
+  operands.q_stride = q.stride;
+  operands.k = k.data;
+  operands.k_stride = k.stride;
+  operands.v = operands.out = v.data;
+  operands.v_stride = operands.out_stride = v.stride;
+  operands.decay = decay.data;
+  operands.decay_stride = decay.stride;
+  operands.rate = rate.data;
+  operands.rate_stride = rate.stride;
+  run_with_states(context, layer, kernels::linear_attention, operands);
 }
 
 }  // namespace cogen::cpu

@@ -37,9 +37,9 @@ struct linear_attention_rows {
   activations rate;
 };
 
-/// v = what each head gets out of its state, which is in those of cache layer `layer`. `how` has the shape of heads and
-/// states.
-void attend(const forward_context& context, int layer, const linear_attention_rows& of,
-            kernels::linear_attention_operands how);
+/// v = what each head gets out of its state, which is in those of cache layer `layer`. `operands` have the shape of
+/// heads and states.
+void attend(const forward_context& context, int layer, const linear_attention_rows& rows,
+            kernels::linear_attention_operands operands);
 
 }  // namespace cogen::cpu

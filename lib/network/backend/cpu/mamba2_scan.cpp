@@ -12,11 +12,12 @@ namespace {
 using place = models::mamba2_spec::norm_place;
 
 std::vector<norm> read_norms(weight_reader& weights, const std::string& name, const models::mamba2_spec& spec) {
-  const auto all = weights.numbers(name + ".weight", {spec.values()});
+  const auto values = weights.numbers(name + ".weight", {spec.values()});
   const auto width = spec.values() / spec.groups;
   std::vector<norm> norms;
-  for (auto at = all.begin(); at != all.end(); at += width)
-    norms.emplace_back(models::norm_spec{.name = "", .epsilon = spec.norm_epsilon}, std::vector<float>(at, at + width));
+  for (auto group = values.begin(); group != values.end(); group += width)
+    norms.emplace_back(models::norm_spec{.name = "", .epsilon = spec.norm_epsilon},
+                       std::vector<float>(group, group + width));
   return norms;
 }
 

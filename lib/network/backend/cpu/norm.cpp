@@ -11,19 +11,19 @@ namespace {
 
 using kind = models::norm_spec::kind;
 
-std::vector<norm> norms_of(const models::attention_spec& spec, const std::vector<float>& all,
+std::vector<norm> norms_of(const models::attention_spec& spec, const std::vector<float>& weights,
                            const std::vector<float>& biases) {
-  const auto& how = *spec.qk_norm;
-  const models::norm_spec each{
-      .name = "", .epsilon = how.epsilon, .type = how.type, .weight_offset = how.weight_offset};
-  if (how.over == models::qk_norm_spec::scope::width) return {norm(each, all, biases)};
-  const auto of_head = [&](const std::vector<float>& of, std::size_t first) {
+  const auto& qk_spec = *spec.qk_norm;
+  const models::norm_spec params{
+      .name = "", .epsilon = qk_spec.epsilon, .type = qk_spec.type, .weight_offset = qk_spec.weight_offset};
+  if (qk_spec.over == models::qk_norm_spec::scope::width) return {norm(params, weights, biases)};
+  const auto of_head = [&](const std::vector<float>& values, std::size_t first) {
     const auto width = static_cast<std::size_t>(spec.head_dim);
-    return of.empty() ? of : std::vector<float>(of.begin() + first, of.begin() + first + width);
+    return values.empty() ? values : std::vector<float>(values.begin() + first, values.begin() + first + width);
   };
   std::vector<norm> norms;
-  for (std::size_t first = 0; first < all.size(); first += static_cast<std::size_t>(spec.head_dim))
-    norms.emplace_back(each, of_head(all, first), of_head(biases, first));
+  for (std::size_t first = 0; first < weights.size(); first += static_cast<std::size_t>(spec.head_dim))
+    norms.emplace_back(params, of_head(weights, first), of_head(biases, first));
   return norms;
 }
 

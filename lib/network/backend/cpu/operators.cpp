@@ -14,53 +14,55 @@ namespace cogen::cpu {
 
 namespace {
 
-activations written_by(const kernels::activation_operands& made) {
-  return {.data = made.out, .rows = made.rows, .columns = made.width, .stride = made.out_stride};
+activations written_by(const kernels::activation_operands& operands) {
+  return {.data = operands.out, .rows = operands.rows, .columns = operands.width, .stride = operands.out_stride};
 }
 
 /// Adds the vectors of the step's positions. x [step.tokens(), hidden]
-void add_positions(const forward_context& context, const parts::embedding<forms>& from, const activations& x) {
-  kernels::for_each_token(*context.run.workers, context.rows, [&](const kernels::token_rows& row, std::int64_t at) {
-    const auto index = static_cast<std::size_t>(&row - context.rows.data());
-    const bool is_second = !context.seconds.empty() && at >= context.seconds[index];
-    const auto place = row.offset + at + (is_second ? from.second_text : 0);
-    const float* position = from.positions.data() + place * x.columns;
-    float* to = x.row(row.first + at);
-    for (std::int64_t column = 0; column < x.columns; ++column) to[column] += position[column];
-  });
+void add_positions(const forward_context& context, const parts::embedding<forms>& embeddings, const activations& x) {
+  kernels::for_each_token(*context.run.workers, context.rows,
+                          [&](const kernels::token_rows& row, std::int64_t token_index) {
+                            const auto index = static_cast<std::size_t>(&row - context.rows.data());
+                            const bool is_second = !context.seconds.empty() && token_index >= context.seconds[index];
+                            const auto place = row.offset + token_index + (is_second ? embeddings.second_text : 0);
+                            const float* position = embeddings.positions.data() + place * x.columns;
+                            float* target = x.row(row.first + token_index);
+                            for (std::int64_t column = 0; column < x.columns; ++column)
+                              target[column] += position[column];
+                          });
 }
 
 }  // namespace
 
 activations operators::keep(const activations& x) const { return outputs_ ? cpu::keep(*outputs_, x) : x; }
 
-activations operators::embed(const parts::embedding<forms>& from, std::span<const token> tokens,
+activations operators::embed(const parts::embedding<forms>& embeddings, std::span<const token> tokens,
                              std::int64_t hidden) const {
   const auto rows = static_cast<std::int64_t>(tokens.size());
   const auto x = context_.space.take(rows, hidden);
   const auto scratch = this->scratch();
-  const auto found = from.to_hidden ? context_.space.take(rows, from.width) : x;
-  find_vectors(from, tokens, found);
-  if (from.to_hidden) from.to_hidden(context_, found, x);
-  if (!from.positions.empty()) add_positions(context_, from, x);
-  if (from.after) (*from.after)(context_, x, x);
+  const auto found = embeddings.to_hidden ? context_.space.take(rows, embeddings.width) : x;
+  find_vectors(embeddings, tokens, found);
+  if (embeddings.to_hidden) embeddings.to_hidden(context_, found, x);
+  if (!embeddings.positions.empty()) add_positions(context_, embeddings, x);
+  if (embeddings.after) (*embeddings.after)(context_, x, x);
   return x;
 }
 
 /// Vectors of other ranks' tokens are zeros until all ranks' are added.
-void operators::find_vectors(const parts::embedding<forms>& from, std::span<const token> tokens,
-                             const activations& into) const {
-  const auto& own = from.vocabulary;
-  if (!own) return kernels::embed(context_.run, *from.table, tokens, into.data, into.stride, from.scale);
+void operators::find_vectors(const parts::embedding<forms>& embeddings, std::span<const token> tokens,
+                             const activations& out) const {
+  const auto& own = embeddings.vocabulary;
+  if (!own) return kernels::embed(context_.run, *embeddings.table, tokens, out.data, out.stride, embeddings.scale);
   const auto scratch = this->scratch();
   const auto is_own = [&](token id) { return id >= own.first && id < own.first + own.count; };
-  const auto rows = context_.space.take_integers(into.rows);
+  const auto rows = context_.space.take_integers(out.rows);
   std::ranges::transform(tokens, rows.begin(),
                          [&](token id) { return is_own(id) ? id - static_cast<token>(own.first) : 0; });
-  kernels::embed(context_.run, *from.table, rows, into.data, into.stride, from.scale);
+  kernels::embed(context_.run, *embeddings.table, rows, out.data, out.stride, embeddings.scale);
   for (std::size_t row = 0; row < tokens.size(); ++row)
-    if (!is_own(tokens[row])) std::fill_n(into.row(static_cast<std::int64_t>(row)), into.columns, 0.0F);
-  sum_over_ranks(into);
+    if (!is_own(tokens[row])) std::fill_n(out.row(static_cast<std::int64_t>(row)), out.columns, 0.0F);
+  sum_over_ranks(out);
 }
 
 void operators::sum_over_ranks(const activations& x) const { context_.ranks->sum(x.numbers()); }
@@ -75,36 +77,37 @@ activations operators::beside_embeddings(const activations& x) const {
   return beside_embeddings_;
 }
 
-activations operators::norm_linear(const activations& x, const forms::norm& before, const projection& by,
+activations operators::norm_linear(const activations& x, const forms::norm& pre_norm, const projection& linear,
                                    std::int64_t outputs) const {
-  return norm_linear(context_, x, before, by, outputs);
+  return norm_linear(context_, x, pre_norm, linear, outputs);
 }
 
-activations operators::norm_linear(const forward_context& context, const activations& x, const forms::norm& before,
-                                   const projection& by, std::int64_t outputs) {
+activations operators::norm_linear(const forward_context& context, const activations& x, const forms::norm& pre_norm,
+                                   const projection& linear, std::int64_t outputs) {
   const auto y = context.space.take(x.rows, outputs);
-  if (!before) return by(context, x, y), y;
+  if (!pre_norm) return linear(context, x, y), y;
   const arena::scope scratch(context.space);
   const auto normed = context.space.take(x.rows, x.columns);
-  if (const auto rows = before->prologue(context, x, normed)) {
-    by(context, {normed, &*rows}, y);
+  if (const auto rows = pre_norm->prologue(context, x, normed)) {
+    linear(context, {normed, &*rows}, y);
   } else {
-    (*before)(context, x, normed);
-    by(context, normed, y);
+    (*pre_norm)(context, x, normed);
+    linear(context, normed, y);
   }
   return y;
 }
 
-activations operators::mix(const activations& x, const forms::norm& before,
-                           const parts::recurrent_mixer<forms>& by) const {
+activations operators::mix(const activations& x, const forms::norm& pre_norm,
+                           const parts::recurrent_mixer<forms>& part) const {
   return std::visit(
       [&](const auto& mixer) {
-        const auto in = norm_linear(x, before, by.in, mixer.in_width());
-        const auto decisions =
-            by.decisions ? norm_linear(context_.exact(), x, before, by.decisions, mixer.decisions()) : activations{};
-        return mixer(context_, by.layer, in, decisions);
+        const auto in = norm_linear(x, pre_norm, part.in, mixer.in_width());
+        const auto decisions = part.decisions
+                                   ? norm_linear(context_.exact(), x, pre_norm, part.decisions, mixer.decisions())
+                                   : activations{};
+        return mixer(context_, part.layer, in, decisions);
       },
-      by.mixer);
+      part.mixer);
 }
 
 activations operators::zeros_like(const activations& x) const {
@@ -113,63 +116,65 @@ activations operators::zeros_like(const activations& x) const {
   return rows;
 }
 
-void operators::add_rows(const activations& rows, const parts::residual<forms::norm>& how, const activations& x) const {
+void operators::add_rows(const activations& rows, const parts::residual<forms::norm>& update,
+                         const activations& x) const {
   add_result(
-      context_, how, x, [&](const activations& out) { cpu::add_rows(context_, rows, 1, out); },
+      context_, update, x, [&](const activations& out) { cpu::add_rows(context_, rows, 1, out); },
       [&](const activations& out) { copy_rows(rows, out); });
 }
 
-kernels::activation_operands operators::norm_activated(const activations& x, const forms::norm& before,
-                                                       const projection& by, const parts::activation& how,
+kernels::activation_operands operators::norm_activated(const activations& x, const forms::norm& pre_norm,
+                                                       const projection& linear, const parts::activation& function,
                                                        std::int64_t intermediate) const {
-  return activated(norm_linear(x, before, by, how.gated ? 2 * intermediate : intermediate), how, intermediate);
+  return activated(norm_linear(x, pre_norm, linear, function.gated ? 2 * intermediate : intermediate), function,
+                   intermediate);
 }
 
-kernels::activation_operands operators::activated(const activations& up, const parts::activation& how,
+kernels::activation_operands operators::activated(const activations& up, const parts::activation& function,
                                                   std::int64_t intermediate) const {
-  if (how.gate_scale != 1) scale_rows(context_, how.gate_scale, up.columns_from(0, intermediate));
-  if (how.gate_cutoff) cut_off(context_, *how.gate_cutoff, up.columns_from(0, intermediate));
-  return {.kind = how.kind,
+  if (function.gate_scale != 1) scale_rows(context_, function.gate_scale, up.columns_from(0, intermediate));
+  if (function.gate_cutoff) cut_off(context_, *function.gate_cutoff, up.columns_from(0, intermediate));
+  return {.kind = function.kind,
           .x = up.data,
           .x_stride = up.stride,
-          .factor = how.gated ? up.data + intermediate : nullptr,
+          .factor = function.gated ? up.data + intermediate : nullptr,
           .factor_stride = up.stride,
           .out = up.data,
           .out_stride = up.stride,
           .rows = up.rows,
           .width = intermediate,
-          .parameters = how.parameters.data()};
+          .parameters = function.parameters.data()};
 }
 
-void operators::linear_add(const activations& y, const projection& by, const parts::residual<forms::norm>& how,
+void operators::linear_add(const activations& y, const projection& linear, const parts::residual<forms::norm>& update,
                            const activations& x) const {
-  linear_add(input(y), by, how, x);
+  linear_add(input(y), linear, update, x);
 }
 
-void operators::linear_add(const kernels::activation_operands& y, const projection& by,
-                           const parts::residual<forms::norm>& how, const activations& x) const {
+void operators::linear_add(const kernels::activation_operands& y, const projection& linear,
+                           const parts::residual<forms::norm>& update, const activations& x) const {
   const kernels::activated_rows rows(context_.run, y);
-  linear_add(input(written_by(y), &rows), by, how, x);
+  linear_add(input(written_by(y), &rows), linear, update, x);
 }
 
-void operators::linear_add(const input& y, const projection& by, const parts::residual<forms::norm>& how,
+void operators::linear_add(const input& y, const projection& linear, const parts::residual<forms::norm>& update,
                            const activations& x) const {
-  if (by.is_shard) {
+  if (linear.is_shard) {
     const auto scratch = this->scratch();
     const auto sum = context_.space.take(x.rows, x.columns);
-    by(context_, y, sum);
+    linear(context_, y, sum);
     sum_over_ranks(sum);
-    return add_rows(sum, how, x);
+    return add_rows(sum, update, x);
   }
   add_result(
-      context_, how, x, [&](const activations& out) { by.add(context_, y, out); },
-      [&](const activations& out) { by(context_, y, out); });
+      context_, update, x, [&](const activations& out) { linear.add(context_, y, out); },
+      [&](const activations& out) { linear(context_, y, out); });
 }
 
-void operators::cache_encoder_input(const parts::cross_attention<forms>& part, const forms::norm& before,
+void operators::cache_encoder_input(const parts::cross_attention<forms>& part, const forms::norm& pre_norm,
                                     const activations& x) const {
   const auto scratch = this->scratch();
-  const auto kv = norm_linear(x, before, part.kv, 2 * part.heads.kv_width());
+  const auto kv = norm_linear(x, pre_norm, part.kv, 2 * part.heads.kv_width());
   part.heads.cache_encoder_input(context_, part.layer, kv);
 }
 
@@ -188,29 +193,29 @@ activations operators::copy_kept(const activations& x) const {
   return kept;
 }
 
-activations operators::join(const activations& embedded, const activations& x, const parts::mtp<forms>& by) const {
+activations operators::join(const activations& embedded, const activations& x, const parts::mtp<forms>& layer) const {
   const auto joined = context_.space.take(x.rows, x.columns);
   const auto scratch = this->scratch();
   const auto both = context_.space.take(x.rows, 2 * x.columns);
-  (*by.embedding_norm)(context_, embedded, both.columns_from(0, x.columns));
-  (*by.hidden_norm)(context_, x, both.columns_from(x.columns, x.columns));
-  by.projection(context_, both, joined);
+  (*layer.embedding_norm)(context_, embedded, both.columns_from(0, x.columns));
+  (*layer.hidden_norm)(context_, x, both.columns_from(x.columns, x.columns));
+  layer.projection(context_, both, joined);
   return joined;
 }
 
-void operators::score(const activations& x, const forms::norm& before, const parts::head<forms>& by,
+void operators::score(const activations& x, const forms::norm& pre_norm, const parts::head<forms>& lm_head,
                       const activations& logits) const {
   const auto scratch = this->scratch();
   auto hidden = x;
-  if (before) {
+  if (pre_norm) {
     hidden = context_.space.take(x.rows, x.columns);
-    (*before)(context_, x, hidden);
+    (*pre_norm)(context_, x, hidden);
   }
-  if (by.to_width) hidden = norm_linear(hidden, {}, by.to_width, by.width);
-  const auto own = by.vocabulary ? context_.space.take(logits.rows, by.vocabulary.count) : logits;
-  by.product(context_, hidden, own);
-  if (by.scale != 1) scale_rows(context_, by.scale, own);
-  if (by.softcap > 0) cap(context_, own, by.softcap);
+  if (lm_head.to_width) hidden = norm_linear(hidden, {}, lm_head.to_width, lm_head.width);
+  const auto own = lm_head.vocabulary ? context_.space.take(logits.rows, lm_head.vocabulary.count) : logits;
+  lm_head.product(context_, hidden, own);
+  if (lm_head.scale != 1) scale_rows(context_, lm_head.scale, own);
+  if (lm_head.softcap > 0) cap(context_, own, lm_head.softcap);
   if (context_.ranks) gather_logits(own, logits);
 }
 
@@ -226,7 +231,7 @@ void operators::gather_logits(const activations& own, const activations& logits)
   }
   context_.ranks->gather(own.numbers(), received);
   for (std::size_t rank = 0; rank < parts.size(); ++rank) {
-    const auto [first, count, all] = shard_of(static_cast<int>(rank));
+    const auto [first, count, total] = shard_of(static_cast<int>(rank));
     copy_rows(parts[rank], logits.columns_from(first, count));
   }
 }

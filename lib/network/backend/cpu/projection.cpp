@@ -17,34 +17,34 @@ float* scratch_of(const forward_context& context, const kernels::tiled_matrix& w
 }
 
 /// With scratch until the caller's arena::scope ends.
-kernels::linear_product product_of(const forward_context& context, const projection& by, const input& x,
+kernels::linear_product product_of(const forward_context& context, const projection& linear, const input& x,
                                    const activations& y, bool add_to_y) {
-  return {by.weights.get(),
+  return {linear.weights.get(),
           {.x = x.rows.data,
            .x_stride = x.rows.stride,
            .maker = x.maker,
            .y = y.data,
            .y_stride = y.stride,
            .rows = x.rows.rows,
-           .bias = by.bias.empty() ? nullptr : by.bias.data(),
+           .bias = linear.bias.empty() ? nullptr : linear.bias.data(),
            .add_to_y = add_to_y,
-           .scratch = scratch_of(context, *by.weights, x.rows.rows)}};
+           .scratch = scratch_of(context, *linear.weights, x.rows.rows)}};
 }
 
-void adapt(const forward_context& context, const adapter& by, const activations& x, const activations& y) {
+void adapt(const forward_context& context, const adapter& lora, const activations& x, const activations& y) {
   const arena::scope scratch(context.space);
-  const auto low = context.space.take(x.rows, by.down->outputs());
-  projection{by.down}(context, x, low);
-  projection{by.up}.add(context, low, y.columns_from(by.first, by.up->outputs()));
+  const auto low = context.space.take(x.rows, lora.down->outputs());
+  projection{lora.down}(context, x, low);
+  projection{lora.up}.add(context, low, y.columns_from(lora.first, lora.up->outputs()));
 }
 
 /// The product makes the rows that adapters read.
-void multiply(const forward_context& context, const projection& by, const input& x, const activations& y,
+void multiply(const forward_context& context, const projection& linear, const input& x, const activations& y,
               bool add_to_y) {
   const arena::scope scratch(context.space);
-  const auto product = product_of(context, by, x, y, add_to_y);
+  const auto product = product_of(context, linear, x, y, add_to_y);
   kernels::linear(context.run, *product.weights, product.operands);
-  for (const auto& each : by.adapters) adapt(context, each, x.rows, y);
+  for (const auto& each : linear.adapters) adapt(context, each, x.rows, y);
 }
 
 }  // namespace
@@ -64,25 +64,25 @@ void projection::add(const forward_context& context, const input& x, const activ
 }
 
 void project(const forward_context& context, std::span<const projected_rows> products) {
-  std::array<kernels::linear_product, kernels::most_together> together;
-  for (; !products.empty(); products = products.subspan(std::min(kernels::most_together, products.size()))) {
+  std::array<kernels::linear_product, kernels::max_together> together;
+  for (; !products.empty(); products = products.subspan(std::min(kernels::max_together, products.size()))) {
     const arena::scope scratch(context.space);
-    const auto next = products.first(std::min(kernels::most_together, products.size()));
-    std::ranges::transform(next, together.begin(), [&](const projected_rows& each) {
-      return product_of(context, *each.by, each.x, each.y, false);
+    const auto next = products.first(std::min(kernels::max_together, products.size()));
+    std::ranges::transform(next, together.begin(), [&](const projected_rows& product) {
+      return product_of(context, *product.linear, product.x, product.y, false);
     });
     kernels::linear(context.run, std::span(together).first(next.size()));
   }
 }
 
-void project_heads(const forward_context& context, std::span<const projection> by, const head_columns& x,
+void project_heads(const forward_context& context, std::span<const projection> projections, const head_columns& x,
                    const head_columns& y) {
-  std::array<projected_rows, kernels::most_together> products;
-  for (std::size_t first = 0; first < by.size(); first += kernels::most_together) {
-    const auto count = std::min(kernels::most_together, by.size() - first);
+  std::array<projected_rows, kernels::max_together> products;
+  for (std::size_t first = 0; first < projections.size(); first += kernels::max_together) {
+    const auto count = std::min(kernels::max_together, projections.size() - first);
     for (std::size_t index = 0; index < count; ++index) {
       const auto head = static_cast<std::int64_t>(first + index);
-      products[index] = {&by[first + index], x.of(head), y.of(head)};
+      products[index] = {&projections[first + index], x.columns_of(head), y.columns_of(head)};
     }
     project(context, std::span(products).first(count));
   }

@@ -14,7 +14,7 @@ namespace cogen::cpu {
 /// A projection's left side: stored rows, or rows that a prologue computes as they are read.
 struct input {
   input() = default;
-  input(const activations& all, const kernels::prologue* computed_by = nullptr) : rows(all), maker(computed_by) {}
+  input(const activations& x, const kernels::prologue* computed_by = nullptr) : rows(x), maker(computed_by) {}
 
   activations rows;
   const kernels::prologue* maker = nullptr;
@@ -48,27 +48,27 @@ struct projection {
 
 /// One of several products.
 struct projected_rows {
-  const projection* by = nullptr;
+  const projection* linear = nullptr;
   input x;
   activations y;
 };
 
-/// y = by(x) of each product. Threads wait for each other as if a few were one. No product writes what another one
+/// y = linear(x) of each product. Threads wait for each other as if a few were one. No product writes what another one
 /// reads.
 void project(const forward_context& context, std::span<const projected_rows> products);
 
 /// Columns of each head, where heads lie side by side.
 struct head_columns {
-  activations all;
+  activations rows;
   std::int64_t stride;  // of heads
   std::int64_t first;   // of a head
   std::int64_t count;
 
-  activations of(std::int64_t head) const { return all.columns_from(head * stride + first, count); }
+  activations columns_of(std::int64_t head) const { return rows.columns_from(head * stride + first, count); }
 };
 
 /// y of each head = that head's product of its x, without adapters.
-void project_heads(const forward_context& context, std::span<const projection> by, const head_columns& x,
+void project_heads(const forward_context& context, std::span<const projection> projections, const head_columns& x,
                    const head_columns& y);
 
 }  // namespace cogen::cpu

@@ -32,16 +32,16 @@ void copy_rows(const activations& x, const activations& out) {
 }
 
 void add_rows(const forward_context& context, const activations& x, float factor, const activations& out) {
-  for_each(context, x, [&](std::int64_t row, const float* from) {
-    float* to = out.row(row);
-    for (std::int64_t column = 0; column < x.columns; ++column) to[column] += factor * from[column];
+  for_each(context, x, [&](std::int64_t row, const float* source) {
+    float* target = out.row(row);
+    for (std::int64_t column = 0; column < x.columns; ++column) target[column] += factor * source[column];
   });
 }
 
 void multiply_rows(const forward_context& context, const activations& x, const activations& out) {
-  for_each(context, x, [&](std::int64_t row, const float* from) {
-    float* to = out.row(row);
-    for (std::int64_t column = 0; column < x.columns; ++column) to[column] *= from[column];
+  for_each(context, x, [&](std::int64_t row, const float* source) {
+    float* target = out.row(row);
+    for (std::int64_t column = 0; column < x.columns; ++column) target[column] *= source[column];
   });
 }
 

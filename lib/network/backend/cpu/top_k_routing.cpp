@@ -25,21 +25,21 @@ void sigmoid(std::span<float> row) {
   for (auto& value : row) value = 1 / (1 + std::exp(-value));
 }
 
-float group_score(router_spec::group_scoring by, std::span<const float> group) {
+float group_score(router_spec::group_scoring scoring, std::span<const float> group) {
   float best = -infinity, second = -infinity;
   for (const float score : group) {
     second = std::max(second, std::min(best, score));
     best = std::max(best, score);
   }
-  return by == router_spec::group_scoring::two_best && group.size() > 1 ? best + second : best;
+  return scoring == router_spec::group_scoring::two_best && group.size() > 1 ? best + second : best;
 }
 
 /// Experts outside the best groups are scored below all others.
-void leave_best_groups(const router_spec& by, std::span<float> choice, std::span<float> group_scores) {
+void leave_best_groups(const router_spec& spec, std::span<float> choice, std::span<float> group_scores) {
   const auto size = choice.size() / group_scores.size();
   for (std::size_t group = 0; group < group_scores.size(); ++group)
-    group_scores[group] = group_score(by.groups_by, choice.subspan(group * size, size));
-  for (auto left = by.groups; left > by.top_groups; --left) {
+    group_scores[group] = group_score(spec.groups_by, choice.subspan(group * size, size));
+  for (auto left = spec.groups; left > spec.top_groups; --left) {
     const auto worst = std::ranges::min_element(group_scores.rbegin(), group_scores.rend());
     *worst = infinity;
     const auto group = static_cast<std::size_t>(group_scores.rend() - worst) - 1;
@@ -71,23 +71,23 @@ float sum_near(float best, std::span<const float> left, double jitter) {
 }
 
 /// The best of the experts left, one after the other, with its share of a softmax over those near it.
-void mix_sparsely(std::span<float> row, std::span<float> left, const models::moe_spec& by) {
+void mix_sparsely(std::span<float> row, std::span<float> left, const models::moe_spec& spec) {
   std::ranges::copy(row, left.begin());
   std::ranges::fill(row, 0.0F);
-  for (std::int64_t pick = 0; pick < by.top_k; ++pick) {
+  for (std::int64_t pick = 0; pick < spec.top_k; ++pick) {
     const auto best = std::ranges::max_element(left);
-    row[static_cast<std::size_t>(best - left.begin())] = 1 / sum_near(*best, left, by.router.jitter);
+    row[static_cast<std::size_t>(best - left.begin())] = 1 / sum_near(*best, left, spec.router.jitter);
     *best = -infinity;
   }
 }
 
-void scale(std::span<float> row, const router_spec& by) {
-  if (by.renormalized) {
-    const float sum = std::accumulate(row.begin(), row.end(), static_cast<float>(by.added_to_sum));
+void scale(std::span<float> row, const router_spec& spec) {
+  if (spec.renormalized) {
+    const float sum = std::accumulate(row.begin(), row.end(), static_cast<float>(spec.added_to_sum));
     for (auto& share : row) share /= sum;
   }
-  if (by.scale != 1)
-    for (auto& share : row) share *= static_cast<float>(by.scale);
+  if (spec.scale != 1)
+    for (auto& share : row) share *= static_cast<float>(spec.scale);
 }
 
 bool has_no_scores(std::span<const float> row) {
@@ -101,19 +101,19 @@ void make_invalid(std::span<float> row, std::int64_t chosen) {
 
 }  // namespace
 
-void choose_experts(const models::moe_spec& by, std::span<const float> choice_bias, std::span<float> row,
+void choose_experts(const models::moe_spec& spec, std::span<const float> choice_bias, std::span<float> row,
                     std::span<float> scratch) {
-  const auto& router = by.router;
+  const auto& router = spec.router;
   const auto choice = scratch.first(row.size());
   if (router.scores == router_spec::scoring::sigmoid) sigmoid(row);
   if (router.scores == router_spec::scoring::softmax) softmax(row);
-  if (has_no_scores(row)) return make_invalid(row, by.top_k);
-  if (router.scores == router_spec::scoring::sparsemixer) return mix_sparsely(row, choice, by);
+  if (has_no_scores(row)) return make_invalid(row, spec.top_k);
+  if (router.scores == router_spec::scoring::sparsemixer) return mix_sparsely(row, choice, spec);
   std::ranges::copy(row, choice.begin());
   if (!choice_bias.empty()) std::ranges::transform(choice, choice_bias, choice.begin(), std::plus());
   if (router.groups > router.top_groups)
     leave_best_groups(router, choice, scratch.subspan(row.size(), static_cast<std::size_t>(router.groups)));
-  keep_best(row, choice, by.top_k);
+  keep_best(row, choice, spec.top_k);
   scale(row, router);
 }
 

@@ -52,16 +52,16 @@ std::optional<kernels::weight_format> packable(load::element_type type) {
   }
 }
 
-const std::byte* read_as_stored(const weights::matrix_rows& from, std::int64_t first, std::int64_t last,
+const std::byte* read_as_stored(const weights::matrix_rows& matrix, std::int64_t first, std::int64_t last,
                                 std::byte* scratch) {
-  from.read(first, last, {scratch, static_cast<std::size_t>(last - first) * from.row_bytes()});
+  matrix.read(first, last, {scratch, static_cast<std::size_t>(last - first) * matrix.row_bytes()});
   return scratch;
 }
 
-const std::byte* read_as_float(const weights::matrix_rows& from, std::int64_t first, std::int64_t last,
+const std::byte* read_as_float(const weights::matrix_rows& matrix, std::int64_t first, std::int64_t last,
                                std::byte* scratch) {
-  const auto count = static_cast<std::size_t>((last - first) * from.columns());
-  from.read_as_float(first, last, {reinterpret_cast<float*>(scratch), count});
+  const auto count = static_cast<std::size_t>((last - first) * matrix.columns());
+  matrix.read_as_float(first, last, {reinterpret_cast<float*>(scratch), count});
   return scratch;
 }
 
@@ -104,25 +104,25 @@ std::shared_ptr<const kernels::tiled_matrix> weight_reader::matrix(std::span<con
   return tiled;
 }
 
-kernels::weight_source weight_reader::source(const weights::matrix_rows& from, std::int64_t rows) {
-  const auto format = packable(from.type());
+kernels::weight_source weight_reader::source(const weights::matrix_rows& matrix, std::int64_t rows) {
+  const auto format = packable(matrix.type());
   const auto read = format ? read_as_stored : read_as_float;
   return {.format = format.value_or(kernels::weight_format::f32),
           .rows = rows,
-          .read = [from, read](std::int64_t first, std::int64_t last, std::byte* scratch) {
-            return read(from, first, last, scratch);
+          .read = [matrix, read](std::int64_t first, std::int64_t last, std::byte* scratch) {
+            return read(matrix, first, last, scratch);
           }};
 }
 
 std::vector<float> weight_reader::vector(std::span<const weights::named_rows> parts) {
   std::vector<float> values;
   for (const auto& part : parts) {
-    const auto from = tensors_.rows(part, std::nullopt);
+    const auto rows = tensors_.rows(part, std::nullopt);
     const auto begin = values.size();
     values.resize(begin + static_cast<std::size_t>(part.rows));
-    if (workers_) from.read_as_float(0, part.rows, std::span(values).subspan(begin));
+    if (workers_) rows.read_as_float(0, part.rows, std::span(values).subspan(begin));
     held_bytes_ += static_cast<std::size_t>(part.rows) * sizeof(float);
-    count(from.source());
+    count(rows.source());
   }
   return values;
 }
@@ -137,11 +137,11 @@ std::optional<norm> weight_reader::norm(const models::norm_spec& spec, std::int6
 }
 
 std::vector<float> weight_reader::numbers(const std::string& name, std::initializer_list<std::int64_t> shape) {
-  const auto from = tensors_.at(name, shape);
-  std::vector<float> values(static_cast<std::size_t>(from.rows() * from.columns()));
-  if (workers_) from.read_rows_as_float(0, from.rows(), values);
+  const auto weight = tensors_.get(name, shape);
+  std::vector<float> values(static_cast<std::size_t>(weight.rows() * weight.columns()));
+  if (workers_) weight.read_rows_as_float(0, weight.rows(), values);
   held_bytes_ += values.size() * sizeof(float);
-  count(from);
+  count(weight);
   return values;
 }
 

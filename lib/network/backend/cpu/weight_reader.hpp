@@ -81,7 +81,7 @@ class weight_reader {
   load::element_type most_common_type() const;
 
  private:
-  static kernels::weight_source source(const weights::matrix_rows& from, std::int64_t rows);
+  static kernels::weight_source source(const weights::matrix_rows& matrix, std::int64_t rows);
   void count(const load::weight& read);
 
   weights::named_tensors tensors_;

@@ -9,33 +9,33 @@ namespace cogen::device {
 
 namespace {
 
-void check(const norm& by) {
-  if (!by.weight.defined()) return;
-  if (by.is_layer_norm) refuse_batch_invariant("layer norms");
-  if (by.weight_offset != 0 || by.bias.defined()) refuse_batch_invariant("norms with an offset or a bias");
+void check(const norm& params) {
+  if (!params.weight.defined()) return;
+  if (params.is_layer_norm) refuse_batch_invariant("layer norms");
+  if (params.weight_offset != 0 || params.bias.defined()) refuse_batch_invariant("norms with an offset or a bias");
 }
 
-void check_none(const norm& by, std::string_view which) {
-  if (by.weight.defined()) refuse_batch_invariant(which);
+void check_none(const norm& params, std::string_view which) {
+  if (params.weight.defined()) refuse_batch_invariant(which);
 }
 
-void check(const projection& by) {
-  if (!by.adapters.empty()) refuse_batch_invariant("adapters");
+void check(const projection& linear) {
+  if (!linear.adapters.empty()) refuse_batch_invariant("adapters");
 }
 
-void check(const parts::activation& how) {
-  if (how.gate_cutoff) refuse_batch_invariant("gates that are cut off");
+void check(const parts::activation& function) {
+  if (function.gate_cutoff) refuse_batch_invariant("gates that are cut off");
 }
 
-void check(const residual& how) {
-  check_none(how.after, "norms of a block's result");
-  check_none(how.post, "norms of a sum");
+void check(const residual& update) {
+  check_none(update.after, "norms of a block's result");
+  check_none(update.post, "norms of a sum");
 }
 
 /// Of queries, keys and values, before they are multiplied.
 void check_rows(const attention_shape& shape) {
   for (const auto* each : {&shape.q_norm, &shape.k_norm, &shape.v_norm})
-    check_none(each->by, "norms of queries, keys or values");
+    check_none(each->params, "norms of queries, keys or values");
   if (shape.latent_dim > 0) refuse_batch_invariant("latent attention");
 }
 
@@ -49,80 +49,81 @@ void check_scores(const attention_shape& shape, const cache::attention_span& spa
 
 class batch_invariant_parts final : public operators {
  public:
-  explicit batch_invariant_parts(std::unique_ptr<operators> by) : by_(std::move(by)) {}
+  explicit batch_invariant_parts(std::unique_ptr<operators> ops) : ops_(std::move(ops)) {}
 
   std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,
                                     std::int64_t head_dim) override {
-    return by_->quantized_head_bytes(keys, values, head_dim);
+    return ops_->quantized_head_bytes(keys, values, head_dim);
   }
   cache::quantized_head quantized_head_numbers(const cache::group_format& keys, const cache::group_format& values,
                                                std::int64_t head_dim) const override {
-    return by_->quantized_head_numbers(keys, values, head_dim);
+    return ops_->quantized_head_numbers(keys, values, head_dim);
   }
 
-  quantized_rows pack(const quantized_rows& rows) override { return by_->pack(rows); }
+  quantized_rows pack(const quantized_rows& rows) override { return ops_->pack(rows); }
 
-  void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {
-    check_none(from.after, "norms of embeddings");
-    by_->embed(from, rows, last, x);
+  void embed(const embedding& embeddings, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {
+    check_none(embeddings.after, "norms of embeddings");
+    ops_->embed(embeddings, rows, last, x);
   }
 
-  void find_vectors(const embedding& from, const step_rows& rows, const at::Tensor& last,
+  void find_vectors(const embedding& embeddings, const step_rows& rows, const at::Tensor& last,
                     const at::Tensor& found) override {
-    by_->find_vectors(from, rows, last, found);
+    ops_->find_vectors(embeddings, rows, last, found);
   }
 
-  void finish_embedding(const embedding& from, const step_rows& rows, const at::Tensor& found,
+  void finish_embedding(const embedding& embeddings, const step_rows& rows, const at::Tensor& found,
                         const at::Tensor& x) override {
-    check_none(from.after, "norms of embeddings");
-    by_->finish_embedding(from, rows, found, x);
+    check_none(embeddings.after, "norms of embeddings");
+    ops_->finish_embedding(embeddings, rows, found, x);
   }
 
-  void norm_linear(const norm_input& x, const norm& before, const projection& by, const at::Tensor& y) override {
-    check(before);
-    check(by);
-    by_->norm_linear(x, before, by, y);
+  void norm_linear(const norm_input& x, const norm& pre_norm, const projection& linear, const at::Tensor& y) override {
+    check(pre_norm);
+    check(linear);
+    ops_->norm_linear(x, pre_norm, linear, y);
   }
 
-  void norm_activated(const norm_input& x, const norm& before, const projection& by, const parts::activation& how,
-                      const at::Tensor& y) override {
-    check(before);
-    check(by);
-    check(how);
-    by_->norm_activated(x, before, by, how, y);
+  void norm_activated(const norm_input& x, const norm& pre_norm, const projection& linear,
+                      const parts::activation& function, const at::Tensor& y) override {
+    check(pre_norm);
+    check(linear);
+    check(function);
+    ops_->norm_activated(x, pre_norm, linear, function, y);
   }
 
-  bool linear_add(const at::Tensor& y, const projection& by, const residual& how, const norm_input& into) override {
-    check(by);
-    check(how);
-    return by_->linear_add(y, by, how, into);
+  bool linear_add(const at::Tensor& y, const projection& linear, const residual& update,
+                  const norm_input& output) override {
+    check(linear);
+    check(update);
+    return ops_->linear_add(y, linear, update, output);
   }
 
-  void add_rows(const at::Tensor& rows, const residual& how, const at::Tensor& x) override {
-    check(how);
-    by_->add_rows(rows, how, x);
+  void add_rows(const at::Tensor& rows, const residual& update, const at::Tensor& x) override {
+    check(update);
+    ops_->add_rows(rows, update, x);
   }
 
-  void score(const at::Tensor& x, const norm& before, const head& by, const at::Tensor& logits) override {
-    check(before);
-    by_->score(x, before, by, logits);
+  void score(const at::Tensor& x, const norm& pre_norm, const head& lm_head, const at::Tensor& logits) override {
+    check(pre_norm);
+    ops_->score(x, pre_norm, lm_head, logits);
   }
 
   void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                          const step_rows& rows, const cache::device_layer& layer) override {
     check_rows(shape);
-    by_->rotate_and_append(numbers, shape, turn, rows, layer);
+    ops_->rotate_and_append(numbers, shape, turn, rows, layer);
   }
 
   void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override {
     check_scores(shape, layer.span);
-    by_->attend(numbers, shape, rows, layer, out);
+    ops_->attend(numbers, shape, rows, layer, out);
   }
 
-  void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
+  void sample(const at::Tensor& logits, const step_sampling& params, const at::Tensor& last,
               const step_samples& samples) override {
-    by_->sample(logits, how, last, samples);
+    ops_->sample(logits, params, last, samples);
   }
 
   void read_layer_inputs(const layer_inputs&, const step_rows&, const at::Tensor&, const at::Tensor&,
@@ -188,13 +189,13 @@ class batch_invariant_parts final : public operators {
   [[noreturn]] static void refuse_encoder() { refuse_batch_invariant("encoders"); }
   [[noreturn]] static void refuse_states() { refuse_batch_invariant("recurrent layers"); }
 
-  const std::unique_ptr<operators> by_;
+  const std::unique_ptr<operators> ops_;
 };
 
 }  // namespace
 
-std::unique_ptr<operators> make_batch_invariant_parts(std::unique_ptr<operators> by) {
-  return std::make_unique<batch_invariant_parts>(std::move(by));
+std::unique_ptr<operators> make_batch_invariant_parts(std::unique_ptr<operators> ops) {
+  return std::make_unique<batch_invariant_parts>(std::move(ops));
 }
 
 void refuse_batch_invariant(std::string_view parts) {

@@ -21,9 +21,9 @@ namespace {
 constexpr int timed_suggestions = 8;
 constexpr int timed_runs = 5;
 
-void require(cublasStatus_t status, std::string_view what) {
+void require(cublasStatus_t status, std::string_view call) {
   if (status != CUBLAS_STATUS_SUCCESS)
-    throw std::runtime_error(fmt::format("cuBLASLt, {}: {}", what, cublasLtGetStatusString(status)));
+    throw std::runtime_error(fmt::format("cuBLASLt, {}: {}", call, cublasLtGetStatusString(status)));
 }
 
 cudaDataType_t type_of(at::ScalarType type) {
@@ -31,10 +31,10 @@ cudaDataType_t type_of(at::ScalarType type) {
   return type == at::kBFloat16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-bool lies_well(const at::Tensor& of) {
+bool lies_well(const at::Tensor& tensor) {
   constexpr std::uintptr_t alignment = 16;
-  return !of.defined() ||
-         (of.is_contiguous() && reinterpret_cast<std::uintptr_t>(of.const_data_ptr()) % alignment == 0);
+  return !tensor.defined() ||
+         (tensor.is_contiguous() && reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % alignment == 0);
 }
 
 bool is_of_known_types(const matrix_product& product) {
@@ -88,8 +88,8 @@ struct cublaslt_products::shared_algorithms {
 };
 
 cublaslt_products::shared_algorithms& cublaslt_products::of_all_engines() {
-  static shared_algorithms one;
-  return one;
+  static shared_algorithms shared;
+  return shared;
 }
 
 bool cublaslt_products::multiply(const matrix_product& product) {
@@ -98,9 +98,9 @@ bool cublaslt_products::multiply(const matrix_product& product) {
     return false;
   if (product.x.size(0) == 0) return true;
   make_ready();
-  const auto how = chosen_for(product);
-  if (!how) return false;
-  require(run(product, *how), "multiplying");
+  const auto choice = chosen_for(product);
+  if (!choice) return false;
+  require(run(product, *choice), "multiplying");
   return true;
 }
 
@@ -155,11 +155,11 @@ cublaslt_products::algorithm cublaslt_products::fastest(const product_form& form
 }
 
 /// Milliseconds of some runs; none if the algorithm does not run.
-std::optional<float> cublaslt_products::time_of(const cublasLtMatmulAlgo_t& how, const matrix_product& product) {
-  if (run(product, how) != CUBLAS_STATUS_SUCCESS) return std::nullopt;
+std::optional<float> cublaslt_products::time_of(const cublasLtMatmulAlgo_t& choice, const matrix_product& product) {
+  if (run(product, choice) != CUBLAS_STATUS_SUCCESS) return std::nullopt;
   at::cuda::CUDAEvent begin(cudaEventDefault), end(cudaEventDefault);
   begin.record();
-  for (int i = 0; i < timed_runs; ++i) require(run(product, how), "multiplying");
+  for (int i = 0; i < timed_runs; ++i) require(run(product, choice), "multiplying");
   end.record();
   end.synchronize();
   return begin.elapsed_time(end);
@@ -185,21 +185,21 @@ std::vector<cublasLtMatmulAlgo_t> cublaslt_products::suggestions(const product_f
                                      described.y(), described.y(), &preference, most, found.data(), &count);
   if (status == CUBLAS_STATUS_NOT_SUPPORTED) return {};
   require(status, "asking for algorithms");
-  std::vector<cublasLtMatmulAlgo_t> all;
+  std::vector<cublasLtMatmulAlgo_t> usable;
   for (int i = 0; i < count; ++i)
-    if (const auto& each = found[static_cast<std::size_t>(i)]; each.state == CUBLAS_STATUS_SUCCESS)
-      all.push_back(each.algo);
-  return all;
+    if (const auto& suggestion = found[static_cast<std::size_t>(i)]; suggestion.state == CUBLAS_STATUS_SUCCESS)
+      usable.push_back(suggestion.algo);
+  return usable;
 }
 
-cublasStatus_t cublaslt_products::run(const matrix_product& product, const cublasLtMatmulAlgo_t& how) {
+cublasStatus_t cublaslt_products::run(const matrix_product& product, const cublasLtMatmulAlgo_t& choice) {
   described_product described(form_of(product), product.x.size(0));
   if (product.bias.defined()) described.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, product.bias.const_data_ptr());
-  const float one = 1, kept = product.adds ? 1 : 0;
+  const float alpha = 1, kept = product.adds ? 1 : 0;
   void* const y = product.y.mutable_data_ptr();
-  return cublasLtMatmul(handle_.get(), described.operation(), &one, product.weights.const_data_ptr(),
+  return cublasLtMatmul(handle_.get(), described.operation(), &alpha, product.weights.const_data_ptr(),
                         described.weights(), product.x.const_data_ptr(), described.x(), &kept, y, described.y(), y,
-                        described.y(), &how, workspace_.mutable_data_ptr(), workspace_bytes,
+                        described.y(), &choice, workspace_.mutable_data_ptr(), workspace_bytes,
                         at::cuda::getCurrentCUDAStream());
 }
 

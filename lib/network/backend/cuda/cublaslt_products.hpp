@@ -62,9 +62,9 @@ class cublaslt_products {
   static product_form form_of(const matrix_product& product);
   algorithm chosen_for(const matrix_product& product);
   algorithm fastest(const product_form& form, const matrix_product& product);
-  std::optional<float> time_of(const cublasLtMatmulAlgo_t& how, const matrix_product& product);
+  std::optional<float> time_of(const cublasLtMatmulAlgo_t& choice, const matrix_product& product);
   std::vector<cublasLtMatmulAlgo_t> suggestions(const product_form& form, int most);
-  cublasStatus_t run(const matrix_product& product, const cublasLtMatmulAlgo_t& how);
+  cublasStatus_t run(const matrix_product& product, const cublasLtMatmulAlgo_t& choice);
   void make_ready();
 
   std::unique_ptr<std::remove_pointer_t<cublasLtHandle_t>, destroy> handle_;

@@ -26,7 +26,7 @@ namespace cuda = kernels::cuda;
 constexpr std::size_t fixed_splits_bytes = std::size_t{64} << 20;
 
 /// Hopper. FlashAttention-2 is made for the generation before it (Shah et al., arXiv:2407.08608, compare both there).
-constexpr int least_cudnn_generation = 9;
+constexpr int min_cudnn_generation = 9;
 
 /// The most tokens that a query attends to.
 std::int64_t reach_of(const cache::device_layer& layer) {
@@ -42,9 +42,10 @@ at::Tensor queries_of(const qkv_rows& numbers, const attention_shape& shape, con
 }
 
 /// The places of all slots one after the other: slots begin at step_rows::prompt_origins.
-at::Tensor in_one_row(const at::Tensor& of) {
-  const auto width = of.stride(1);
-  return of.as_strided({of.size(0) * of.stride(0) / width, of.size(2), of.size(3)}, {width, of.stride(2), 1});
+at::Tensor in_one_row(const at::Tensor& plane) {
+  const auto width = plane.stride(1);
+  return plane.as_strided({plane.size(0) * plane.stride(0) / width, plane.size(2), plane.size(3)},
+                          {width, plane.stride(2), 1});
 }
 
 /// How far back and ahead a query attends, as parameters of flash attention.
@@ -73,8 +74,8 @@ struct keys_values {
 
 /// What the prompt's queries attend to, from position `first` on.
 keys_values in_place(const cache::device_layer& layer, const prompt_row& row, int first) {
-  const auto seen = [&](const at::Tensor& of) {
-    return of.narrow(0, row.slot, 1).narrow(1, first, row.held + row.count - first);
+  const auto seen = [&](const at::Tensor& plane) {
+    return plane.narrow(0, row.slot, 1).narrow(1, first, row.held + row.count - first);
   };
   return {seen(layer.keys), seen(layer.values)};
 }
@@ -122,7 +123,7 @@ cuda_attention::cuda_attention(const cudaDeviceProp& device, bool batch_invarian
     : processors_(device.multiProcessorCount),
       batch_invariant_(batch_invariant),
       attended_(std::move(attended)),
-      cudnn_(!batch_invariant && switches.cudnn && device.major >= least_cudnn_generation
+      cudnn_(!batch_invariant && switches.cudnn && device.major >= min_cudnn_generation
                  ? std::make_unique<cudnn_attention>(attended_)
                  : nullptr) {}
 
@@ -144,7 +145,7 @@ void cuda_attention::attend_each(const qkv_rows& numbers, const attention_shape&
     return attend_each(numbers, shape, rows, which,
                        {.splits = cuda::suggested_splits(static_cast<int>(which.count), kv_heads, reach, processors_)},
                        layer, out);
-  const key_cut cut{.splits = cuda::fixed_splits(reach), .least_blocks = cuda::least_fixed_blocks};
+  const key_cut cut{.splits = cuda::fixed_splits(reach), .min_blocks = cuda::min_fixed_blocks};
   const auto row_bytes = cuda::decode_workspace_bytes(1, heads, static_cast<int>(shape.head_dim), cut.splits);
   const auto at_once = static_cast<std::int64_t>(fixed_splits_bytes / std::max<std::size_t>(row_bytes, 1));
   for (std::int64_t begin = 0; begin < which.count; begin += at_once)
@@ -158,19 +159,19 @@ void cuda_attention::attend_each(const qkv_rows& numbers, const attention_shape&
   const int heads = static_cast<int>(shape.heads);
   const auto keys = layer_of(layer);
   const auto bytes = cuda::decode_workspace_bytes(count, heads, keys.head_dim, cut.splits);
-  const auto of = [&](const at::Tensor& all) { return all.narrow(0, which.first, which.count); };
+  const auto slice = [&](const at::Tensor& tensor) { return tensor.narrow(0, which.first, which.count); };
   cuda::decode_attention(keys, tokens_of(rows, which),
-                         {.q = of(numbers.qkv).const_data_ptr(),
+                         {.q = slice(numbers.qkv).const_data_ptr(),
                           .q_stride = numbers.qkv.stride(0),
                           .type = number_of(numbers.qkv),
                           .heads = heads,
                           .scale = shape.scale,
-                          .out = of(out).mutable_data_ptr(),
-                          .sink_q = layer.span.sinks > 0 ? of(numbers.sink_q).const_data_ptr() : nullptr,
+                          .out = slice(out).mutable_data_ptr(),
+                          .sink_q = layer.span.sinks > 0 ? slice(numbers.sink_q).const_data_ptr() : nullptr,
                           .workspace = workspace(bytes),
                           .counters = cut.splits > 1 ? counters(which.count * heads) : nullptr,
                           .splits = cut.splits,
-                          .least_blocks = cut.least_blocks},
+                          .min_blocks = cut.min_blocks},
                          current_stream());
 }
 

@@ -32,7 +32,7 @@ class cuda_attention {
   /// How keys are cut into parts, which thread blocks read.
   struct key_cut {
     int splits = 1;
-    int least_blocks = 1;
+    int min_blocks = 1;
   };
 
   void attend_each(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,

@@ -20,15 +20,16 @@ struct used_memory {
 };
 
 used_memory& used() {
-  static auto* const one = new used_memory;
-  return *one;
+  static auto* const memory = new used_memory;
+  return *memory;
 }
 
 /// What this thread allocates on `stream` is of `memory`.
 class allocating_to {
  public:
   allocating_to(const graph_memory& memory, cudaStream_t stream) : memory_(memory) {
-    allocator::beginAllocateToPool(memory.device(), memory.id(), [stream](cudaStream_t on) { return on == stream; });
+    allocator::beginAllocateToPool(memory.device(), memory.id(),
+                                   [stream](cudaStream_t other) { return other == stream; });
   }
   ~allocating_to() {
     allocator::endAllocateToPool(memory_.device(), memory_.id());
@@ -110,14 +111,14 @@ std::unique_ptr<graph> capture(const c10::cuda::CUDAStream& stream, std::shared_
                                const std::function<void()>& work) {
   const std::lock_guard lock(allocation_mutex());
   const allocating_to scope(*memory, stream);
-  capturing one(stream);
+  capturing recording(stream);
   work();
-  return std::make_unique<cuda_graph>(std::move(memory), one.end());
+  return std::make_unique<cuda_graph>(std::move(memory), recording.end());
 }
 
 std::mutex& allocation_mutex() {
-  static std::mutex one;
-  return one;
+  static std::mutex mutex;
+  return mutex;
 }
 
 std::int64_t cached_bytes(c10::DeviceIndex device) {

@@ -46,23 +46,24 @@ cuda::slot_states states_of(const cache::device_layer& layer, std::int64_t first
   return {.states = layer.states.mutable_data_ptr<float>() + first, .slot_stride = layer.states.stride(0)};
 }
 
-bool embedding_has_kernel(const embedding& from) {
-  return from.scale == 1 && !from.to_hidden.weights.defined() && !from.positions.defined() &&
-         !from.after.weight.defined() && is_aligned(from.width);
+bool embedding_has_kernel(const embedding& embeddings) {
+  return embeddings.scale == 1 && !embeddings.to_hidden.weights.defined() && !embeddings.positions.defined() &&
+         !embeddings.after.weight.defined() && is_aligned(embeddings.width);
 }
 
 /// Norms that a product begins: not of float16, as x times weights may be too large for it.
-bool can_begin(const norm_input& into, const norm* by) {
-  return by && into.weighted.defined() && into.weighted.scalar_type() == at::kBFloat16 && norm_has_kernel(into.x, *by);
+bool can_begin(const norm_input& output, const norm* next) {
+  return next && output.weighted.defined() && output.weighted.scalar_type() == at::kBFloat16 &&
+         norm_has_kernel(output.x, *next);
 }
 
-bool activation_has_kernel(const parts::activation& how, std::int64_t width) {
-  return how.kind == kernels::activation::silu && how.gated && how.gate_scale == 1 && !how.gate_cutoff &&
-         is_aligned(width);
+bool activation_has_kernel(const parts::activation& function, std::int64_t width) {
+  return function.kind == kernels::activation::silu && function.gated && function.gate_scale == 1 &&
+         !function.gate_cutoff && is_aligned(width);
 }
 
-bool only_adds(const residual& how) {
-  return !how.after.weight.defined() && how.scale == 1 && !how.post.weight.defined() && how.total == 1;
+bool only_adds(const residual& update) {
+  return !update.after.weight.defined() && update.scale == 1 && !update.post.weight.defined() && update.total == 1;
 }
 
 bool layer_has_kernel(const cache::device_layer& layer, const qkv_rows& numbers, const attention_shape& shape) {
@@ -81,9 +82,9 @@ bool scores_have_kernel(const attention_shape& shape) {
          !shape.distance_biases.defined();
 }
 
-bool scan_has_kernel(const selective_scan& by) {
-  constexpr std::int64_t most_taps = 8, most_states = 64;
-  return by.taps() <= most_taps && by.states() <= most_states;
+bool scan_has_kernel(const selective_scan& mamba) {
+  constexpr std::int64_t max_taps = 8, max_states = 64;
+  return mamba.taps() <= max_taps && mamba.states() <= max_states;
 }
 
 cuda::rotation angles_of(const rotation& turn) {
@@ -133,9 +134,9 @@ class cuda_operators final : public tensor_operators {
 
   quantized_rows pack(const quantized_rows& rows) override { return packed(rows); }
 
-  void embed(const embedding& from, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {
-    const auto& table = from.table;
-    if (!embedding_has_kernel(from)) return tensor_operators::embed(from, rows, last, x);
+  void embed(const embedding& embeddings, const step_rows& rows, const at::Tensor& last, const at::Tensor& x) override {
+    const auto& table = embeddings.table;
+    if (!embedding_has_kernel(embeddings)) return tensor_operators::embed(embeddings, rows, last, x);
     cuda::embed({.tokens = numbers<std::int32_t>(rows.ids),
                  .slots = numbers<std::int32_t>(rows.slots),
                  .last_tokens = numbers<std::int32_t>(last),
@@ -151,45 +152,49 @@ class cuda_operators final : public tensor_operators {
                 current_stream());
   }
 
-  void norm_linear(const norm_input& input, const norm& before, const projection& by, const at::Tensor& y) override {
+  void norm_linear(const norm_input& input, const norm& pre_norm, const projection& linear,
+                   const at::Tensor& y) override {
     const auto& x = input.x;
-    if (!by.adapters.empty()) {
-      const auto rows = products_.rows_for(by, x, before);
-      norm_linear(rows, {}, {.weights = by.weights, .bias = by.bias, .scales = by.scales, .packing = by.packing}, y);
-      return adapt(rows, by, y);
+    if (!linear.adapters.empty()) {
+      const auto rows = products_.rows_for(linear, x, pre_norm);
+      norm_linear(rows, {},
+                  {.weights = linear.weights, .bias = linear.bias, .scales = linear.scales, .packing = linear.packing},
+                  y);
+      return adapt(rows, linear, y);
     }
-    if (!products_.has_kernel(x, by)) return products_.multiply_normed_in_parts(x, before, by, y);
-    cuda_products::run(products_.product_of_norm(input, before, by, y).operands);
+    if (!products_.has_kernel(x, linear)) return products_.multiply_normed_in_parts(x, pre_norm, linear, y);
+    cuda_products::run(products_.product_of_norm(input, pre_norm, linear, y).operands);
   }
 
-  void norm_activated(const norm_input& input, const norm& before, const projection& by, const parts::activation& how,
-                      const at::Tensor& y) override {
+  void norm_activated(const norm_input& input, const norm& pre_norm, const projection& linear,
+                      const parts::activation& function, const at::Tensor& y) override {
     const auto& x = input.x;
-    if (!by.adapters.empty() || !activation_has_kernel(how, y.size(1)) || !norm_has_kernel(x, before))
-      return tensor_operators::norm_activated(input, before, by, how, y);
-    if (!products_.has_kernel(x, by)) {
-      const auto gate_up = at::empty({x.size(0), by.weights.size(0)}, y.options());
-      products_.multiply_normed(x, before, by, gate_up);
+    if (!linear.adapters.empty() || !activation_has_kernel(function, y.size(1)) || !norm_has_kernel(x, pre_norm))
+      return tensor_operators::norm_activated(input, pre_norm, linear, function, y);
+    if (!products_.has_kernel(x, linear)) {
+      const auto gate_up = at::empty({x.size(0), linear.weights.size(0)}, y.options());
+      products_.multiply_normed(x, pre_norm, linear, gate_up);
       return gate(gate_up, y);
     }
-    auto product = products_.product_of_norm(input, before, by, y);
+    auto product = products_.product_of_norm(input, pre_norm, linear, y);
     product.operands.result = cuda::linear_result::gated;
     cuda_products::run(product.operands);
   }
 
-  bool linear_add(const at::Tensor& y, const projection& by, const residual& how, const norm_input& into) override {
-    const auto& x = into.x;
-    if (!by.adapters.empty() || !only_adds(how)) return tensor_operators::linear_add(y, by, how, x);
-    if (!products_.has_kernel(y, by)) {
-      products_.multiply_and_add(y, by, x);
+  bool linear_add(const at::Tensor& y, const projection& linear, const residual& update,
+                  const norm_input& output) override {
+    const auto& x = output.x;
+    if (!linear.adapters.empty() || !only_adds(update)) return tensor_operators::linear_add(y, linear, update, x);
+    if (!products_.has_kernel(y, linear)) {
+      products_.multiply_and_add(y, linear, x);
       return false;
     }
-    auto product = products_.product_of(y, by, x);
+    auto product = products_.product_of(y, linear, x);
     product.result = cuda::linear_result::added;
-    const bool begins = !batch_invariant_ && can_begin(into, how.next);
+    const bool begins = !batch_invariant_ && can_begin(output, update.next);
     if (begins)
-      product.next = {how.next->weight.const_data_ptr(), into.weighted.mutable_data_ptr(),
-                      into.squares.mutable_data_ptr<float>()};
+      product.next = {update.next->weight.const_data_ptr(), output.weighted.mutable_data_ptr(),
+                      output.squares.mutable_data_ptr<float>()};
     cuda_products::run(product);
     return begins;
   }
@@ -223,54 +228,54 @@ class cuda_operators final : public tensor_operators {
     if (shape.output_gate) gate_outputs(numbers, shape, out);
   }
 
-  void scan(const at::Tensor& x_and_gate, const selective_scan& by, const step_rows& rows,
+  void scan(const at::Tensor& x_and_gate, const selective_scan& mamba, const step_rows& rows,
             const cache::device_layer& layer, const at::Tensor& out) override {
-    if (!scan_has_kernel(by)) return tensor_operators::scan(x_and_gate, by, rows, layer, out);
-    const auto x = at::empty({x_and_gate.size(0), by.channels()}, x_and_gate.options());
+    if (!scan_has_kernel(mamba)) return tensor_operators::scan(x_and_gate, mamba, rows, layer, out);
+    const auto x = at::empty({x_and_gate.size(0), mamba.channels()}, x_and_gate.options());
     cuda::causal_convolution(sequences_of(rows),
                              {.x = x_and_gate.const_data_ptr(),
                               .x_stride = x_and_gate.stride(0),
-                              .weight = numbers<float>(by.convolves.weights),
-                              .bias = numbers<float>(by.convolves.biases),
+                              .weight = numbers<float>(mamba.convolves.weights),
+                              .bias = numbers<float>(mamba.convolves.biases),
                               .inputs = states_of(layer, 0),
                               .out = x.mutable_data_ptr(),
                               .type = number_of(x),
                               .channels = size_of(x, 1),
-                              .taps = size_of(by.convolves.weights, 0)},
+                              .taps = size_of(mamba.convolves.weights, 0)},
                              current_stream());
-    const auto selected = selected_by(x, by);
+    const auto selected = selected_by(x, mamba);
     cuda::selective_scan(sequences_of(rows),
                          {.x = x.const_data_ptr(),
-                          .gate = x_and_gate.narrow(1, by.channels(), by.channels()).const_data_ptr(),
+                          .gate = x_and_gate.narrow(1, mamba.channels(), mamba.channels()).const_data_ptr(),
                           .gate_stride = x_and_gate.stride(0),
                           .step = numbers<float>(selected.step),
                           .b = numbers<float>(selected.b),
                           .c = numbers<float>(selected.c),
-                          .bc_stride = by.states(),
-                          .decay = numbers<float>(by.decay),
-                          .skip = numbers<float>(by.skip),
-                          .h = states_of(layer, (by.taps() - 1) * by.channels()),
+                          .bc_stride = mamba.states(),
+                          .decay = numbers<float>(mamba.decay),
+                          .skip = numbers<float>(mamba.skip),
+                          .h = states_of(layer, (mamba.taps() - 1) * mamba.channels()),
                           .out = out.mutable_data_ptr(),
                           .out_stride = out.stride(0),
                           .type = number_of(out),
                           .channels = size_of(x, 1),
-                          .states = size_of(by.decay, 0)},
+                          .states = size_of(mamba.decay, 0)},
                          current_stream());
   }
 
-  void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
+  void sample(const at::Tensor& logits, const step_sampling& params, const at::Tensor& last,
               const step_samples& samples) override {
     C10_CUDA_CHECK(cogen::cuda::sample(
         {.logits = logits.mutable_data_ptr<float>(),
          .stride = logits.stride(0),
          .vocabulary = size_of(logits, 1),
          .rows = size_of(logits, 0),
-         .sampling = bytes_as<const sampling_row>(how.rows),
-         .biases = bytes_as<const token_bias>(how.biases),
-         .counts = bytes_as<const token_count>(how.counts),
-         .masks = bytes_as<const std::uint64_t>(how.masks),
-         .raw_biased = how.raw.mutable_data_ptr<float>(),
-         .raw_counted = how.raw.mutable_data_ptr<float>() + how.biases.numel() / std::int64_t{sizeof(token_bias)},
+         .sampling = bytes_as<const sampling_row>(params.rows),
+         .biases = bytes_as<const token_bias>(params.biases),
+         .counts = bytes_as<const token_count>(params.counts),
+         .masks = bytes_as<const std::uint64_t>(params.masks),
+         .raw_biased = params.raw.mutable_data_ptr<float>(),
+         .raw_counted = params.raw.mutable_data_ptr<float>() + params.biases.numel() / std::int64_t{sizeof(token_bias)},
          .last_tokens = last.mutable_data_ptr<std::int32_t>(),
          .tokens = samples.tokens.mutable_data_ptr<std::int32_t>(),
          .statuses = bytes_as<sampling_status>(samples.statuses),
@@ -285,8 +290,8 @@ class cuda_operators final : public tensor_operators {
     return weights.scalar_type() == at::kBFloat16 && (generation_ == 9 || generation_ == 10);
   }
 
-  at::Tensor weights_of(const projection& by, std::int64_t inputs) const override {
-    return cuda_products::weights_of(by, inputs);
+  at::Tensor weights_of(const projection& linear, std::int64_t inputs) const override {
+    return cuda_products::weights_of(linear, inputs);
   }
 
   /// What a scan selects by its input: [tokens, channels], and twice [tokens, states]; float32.
@@ -296,19 +301,20 @@ class cuda_operators final : public tensor_operators {
     at::Tensor c;
   };
 
-  selection selected_by(const at::Tensor& x, const selective_scan& by) {
+  selection selected_by(const at::Tensor& x, const selective_scan& mamba) {
     const auto in_float32 = x.options().dtype(at::kFloat);
-    const auto all = at::empty({x.size(0), by.rank() + 2 * by.states()}, in_float32);
-    products_.multiply(x, by.selection, all);
-    const auto part = [&](std::int64_t first, std::int64_t width, const norm& how) {
-      const auto numbers = all.narrow(1, first, width).contiguous();
-      return how.weight.defined() ? at::rms_norm(numbers, {width}, how.weight.to(at::kFloat), how.epsilon) : numbers;
+    const auto selected = at::empty({x.size(0), mamba.rank() + 2 * mamba.states()}, in_float32);
+    products_.multiply(x, mamba.selection, selected);
+    const auto part = [&](std::int64_t first, std::int64_t width, const norm& params) {
+      const auto numbers = selected.narrow(1, first, width).contiguous();
+      return params.weight.defined() ? at::rms_norm(numbers, {width}, params.weight.to(at::kFloat), params.epsilon)
+                                     : numbers;
     };
-    selection made{.step = at::empty_like(x, in_float32),
-                   .b = part(by.rank(), by.states(), by.b_norm),
-                   .c = part(by.rank() + by.states(), by.states(), by.c_norm)};
-    products_.multiply(part(0, by.rank(), by.step_norm).to(x.scalar_type()), by.step, made.step);
-    return made;
+    selection result{.step = at::empty_like(x, in_float32),
+                     .b = part(mamba.rank(), mamba.states(), mamba.b_norm),
+                     .c = part(mamba.rank() + mamba.states(), mamba.states(), mamba.c_norm)};
+    products_.multiply(part(0, mamba.rank(), mamba.step_norm).to(x.scalar_type()), mamba.step, result.step);
+    return result;
   }
 
   static void gate(const at::Tensor& gate_up, const at::Tensor& out) {

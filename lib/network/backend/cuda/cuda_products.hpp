@@ -10,10 +10,12 @@
 namespace cogen::device {
 
 /// In whose type a product computes.
-inline const at::Tensor& numbers_of(const projection& by) { return by.scales.defined() ? by.scales : by.weights; }
+inline const at::Tensor& numbers_of(const projection& linear) {
+  return linear.scales.defined() ? linear.scales : linear.weights;
+}
 
 /// Whether a kernel norms such rows.
-bool norm_has_kernel(const at::Tensor& x, const norm& by);
+bool norm_has_kernel(const at::Tensor& x, const norm& params);
 
 /// Products of rows with weights: of few rows by cogen's kernels, of more by cuBLASLt, by LibTorch, or in fp8. Used by
 /// one thread at a time, on the current stream.
@@ -30,38 +32,39 @@ class cuda_products {
 
   /// Whether a kernel multiplies. Throws std::invalid_argument where it would have to for batch-invariant products, and
   /// does not.
-  bool has_kernel(const at::Tensor& x, const projection& by) const;
+  bool has_kernel(const at::Tensor& x, const projection& linear) const;
 
   /// x times the weights.
-  kernels::cuda::linear_operands product_of(const at::Tensor& x, const projection& by, const at::Tensor& y) const;
+  kernels::cuda::linear_operands product_of(const at::Tensor& x, const projection& linear, const at::Tensor& y) const;
 
   /// The rows normed, times the weights.
-  product_of_rows product_of_norm(const norm_input& input, const norm& before, const projection& by,
+  product_of_rows product_of_norm(const norm_input& input, const norm& pre_norm, const projection& linear,
                                   const at::Tensor& y) const;
 
   /// By a kernel.
   static void run(const kernels::cuda::linear_operands& product);
 
   /// Rows normed, as a product takes them.
-  at::Tensor rows_for(const projection& by, const at::Tensor& x, const norm& before) const;
+  at::Tensor rows_for(const projection& linear, const at::Tensor& x, const norm& pre_norm) const;
 
   // Without a kernel.
 
-  void multiply(const at::Tensor& x, const projection& by, const at::Tensor& y);
-  void multiply_normed(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y);
+  void multiply(const at::Tensor& x, const projection& linear, const at::Tensor& y);
+  void multiply_normed(const at::Tensor& x, const norm& pre_norm, const projection& linear, const at::Tensor& y);
 
   /// The same as multiply_normed(), of many outputs: some of them at a time where weights are packed. As numbers, all
   /// of these would take more memory than a step has.
-  void multiply_normed_in_parts(const at::Tensor& x, const norm& before, const projection& by, const at::Tensor& y);
+  void multiply_normed_in_parts(const at::Tensor& x, const norm& pre_norm, const projection& linear,
+                                const at::Tensor& y);
 
   /// Adds x times the weights to `sum` (float32).
-  void multiply_and_add(const at::Tensor& x, const projection& by, at::Tensor sum);
+  void multiply_and_add(const at::Tensor& x, const projection& linear, at::Tensor sum);
 
   /// As numbers: [outputs, inputs].
-  static at::Tensor weights_of(const projection& by, std::int64_t inputs);
+  static at::Tensor weights_of(const projection& linear, std::int64_t inputs);
 
  private:
-  bool in_fp8(const at::Tensor& x, const projection& by) const;
+  bool in_fp8(const at::Tensor& x, const projection& linear) const;
 
   const int processors_;
   const bool batch_invariant_;

@@ -64,20 +64,20 @@ class cuda_stream final : public stream {
   }
 
   void after(stream& other) override {
-    auto& before = static_cast<cuda_stream&>(other);
-    before.reached_.record(before.stream_);
-    before.reached_.block(stream_);
+    auto& predecessor = static_cast<cuda_stream&>(other);
+    predecessor.reached_.record(predecessor.stream_);
+    predecessor.reached_.block(stream_);
   }
 
   /// Row by row: between them there may be addresses without memory.
-  void copy_rows(const at::Tensor& to, const at::Tensor& from) override {
+  void copy_rows(const at::Tensor& target, const at::Tensor& source) override {
     const c10::cuda::CUDAStreamGuard guard(stream_);
-    const auto rows = from.size(0);
-    const auto bytes = rows == 0 ? 0 : from.nbytes() / static_cast<std::size_t>(rows);
+    const auto rows = source.size(0);
+    const auto bytes = rows == 0 ? 0 : source.nbytes() / static_cast<std::size_t>(rows);
     if (bytes == 0) return;
     for (std::int64_t row = 0; row < rows; ++row)
-      C10_CUDA_CHECK(cudaMemcpyAsync(to.select(0, row).mutable_data_ptr(), from.select(0, row).const_data_ptr(), bytes,
-                                     cudaMemcpyDefault, stream_));
+      C10_CUDA_CHECK(cudaMemcpyAsync(target.select(0, row).mutable_data_ptr(), source.select(0, row).const_data_ptr(),
+                                     bytes, cudaMemcpyDefault, stream_));
   }
 
  private:

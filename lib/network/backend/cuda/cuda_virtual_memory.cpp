@@ -40,7 +40,7 @@ struct driver {
 
  private:
   template <class Function>
-  static bool find(const char* name, Function*& into) {
+  static bool find(const char* name, Function*& function) {
     constexpr unsigned version = 10020;
     void* found = nullptr;
     auto result = cudaDriverEntryPointSymbolNotFound;
@@ -48,14 +48,14 @@ struct driver {
       cudaGetLastError();
       return false;
     }
-    into = reinterpret_cast<Function*>(found);
+    function = reinterpret_cast<Function*>(found);
     return result == cudaDriverEntryPointSuccess && found != nullptr;
   }
 };
 
 const driver& the_driver() {
-  static const driver one;
-  return one;
+  static const driver instance;
+  return instance;
 }
 
 /// Throws std::bad_alloc where memory is refused.
@@ -82,9 +82,9 @@ CUmemAllocationProp properties_of(int device) {
 
 /// Bytes promised and not yet allocated, by device.
 std::atomic<std::int64_t>& promises_of(int device) {
-  constexpr std::size_t most_devices = 64;
-  static std::array<std::atomic<std::int64_t>, most_devices> all{};
-  return all.at(static_cast<std::size_t>(device));
+  constexpr std::size_t max_devices = 64;
+  static std::array<std::atomic<std::int64_t>, max_devices> promises{};
+  return promises.at(static_cast<std::size_t>(device));
 }
 
 /// What one range may still allocate, as long as the range or a page of it exists.
@@ -109,15 +109,15 @@ class promise {
 /// Physical memory, which the driver frees once it is mapped nowhere.
 class physical_page {
  public:
-  physical_page(std::shared_ptr<promise> of, std::int64_t bytes) : of_(std::move(of)), bytes_(bytes) {
-    const auto properties = properties_of(of_->device());
+  physical_page(std::shared_ptr<promise> promised, std::int64_t bytes) : promise_(std::move(promised)), bytes_(bytes) {
+    const auto properties = properties_of(promise_->device());
     check(the_driver().create(&handle_, static_cast<std::size_t>(bytes), &properties, 0), "cuMemCreate");
-    of_->change(-bytes);
+    promise_->change(-bytes);
   }
   ~physical_page() {
-    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(of_->device()));
+    const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(promise_->device()));
     the_driver().release(handle_);
-    of_->change(bytes_);
+    promise_->change(bytes_);
   }
   physical_page(const physical_page&) = delete;
   physical_page& operator=(const physical_page&) = delete;
@@ -125,7 +125,7 @@ class physical_page {
   CUmemGenericAllocationHandle handle() const noexcept { return handle_; }
 
  private:
-  const std::shared_ptr<promise> of_;
+  const std::shared_ptr<promise> promise_;
   const std::int64_t bytes_;
   CUmemGenericAllocationHandle handle_ = 0;
 };
@@ -152,10 +152,10 @@ class cuda_virtual_memory final : public cache::virtual_memory {
 
   /// The device is named, as the runtime does not know addresses without memory.
   at::Tensor bytes() const override {
-    const at::Device on(at::kCUDA, device_);
+    const at::Device device(at::kCUDA, device_);
     return at::for_blob(reinterpret_cast<void*>(first_), {bytes_})
-        .options(at::TensorOptions(on).dtype(at::kByte))
-        .target_device(on)
+        .options(at::TensorOptions(device).dtype(at::kByte))
+        .target_device(device)
         .make_tensor();
   }
 
@@ -172,13 +172,13 @@ class cuda_virtual_memory final : public cache::virtual_memory {
     try {
       for (const auto& page : pages) {
         const auto handle = static_cast<const physical_page*>(page.get())->handle();
-        check(the_driver().map(at(first + mapped), size, 0, handle, 0), "cuMemMap");
+        check(the_driver().map(address(first + mapped), size, 0, handle, 0), "cuMemMap");
         ++mapped;
       }
       CUmemAccessDesc access{};
       access.location = location_of(device_);
       access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-      check(the_driver().set_access(at(first), size * pages.size(), &access, 1), "cuMemSetAccess");
+      check(the_driver().set_access(address(first), size * pages.size(), &access, 1), "cuMemSetAccess");
     } catch (...) {
       unmap(first, mapped);
       throw;
@@ -189,11 +189,13 @@ class cuda_virtual_memory final : public cache::virtual_memory {
   void unmap(std::int64_t first, std::int64_t count) noexcept override {
     const c10::cuda::CUDAGuard guard(device_);
     for (std::int64_t page = first; page < first + count; ++page)
-      the_driver().unmap(at(page), static_cast<std::size_t>(page_bytes_));
+      the_driver().unmap(address(page), static_cast<std::size_t>(page_bytes_));
   }
 
  private:
-  CUdeviceptr at(std::int64_t page) const noexcept { return first_ + static_cast<CUdeviceptr>(page * page_bytes_); }
+  CUdeviceptr address(std::int64_t page) const noexcept {
+    return first_ + static_cast<CUdeviceptr>(page * page_bytes_);
+  }
 
   const c10::DeviceIndex device_;
   const std::int64_t page_bytes_;

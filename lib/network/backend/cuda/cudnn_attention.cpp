@@ -62,11 +62,11 @@ class table_memory {
   explicit table_memory(const prompt_bucket& bucket)
       : rows_(bucket.prompts),
         pages_(bucket.table_pages()),
-        query_offsets_(made(rows_ + 1, at::kLong)),
-        out_offsets_(made(rows_ + 1, at::kLong)),
-        query_lengths_(made(rows_, at::kInt)),
-        key_lengths_(made(rows_, at::kInt)),
-        page_table_(made(rows_ * pages_, at::kInt)) {}
+        query_offsets_(allocate(rows_ + 1, at::kLong)),
+        out_offsets_(allocate(rows_ + 1, at::kLong)),
+        query_lengths_(allocate(rows_, at::kInt)),
+        key_lengths_(allocate(rows_, at::kInt)),
+        page_table_(allocate(rows_ * pages_, at::kInt)) {}
 
   cuda::prompt_tables tables_for(const prompt_layout& layout) const {
     return {.rows = static_cast<int>(rows_),
@@ -82,7 +82,7 @@ class table_memory {
   }
 
  private:
-  static at::Tensor made(std::int64_t count, at::ScalarType type) {
+  static at::Tensor allocate(std::int64_t count, at::ScalarType type) {
     return at::empty({count}, at::TensorOptions(at::kCUDA).dtype(type));
   }
 
@@ -116,8 +116,8 @@ class cudnn_attention::plans {
 
   /// Null where there is none.
   Graph* find(const prompt_plan_shape& shape) {
-    auto found = made_.find(shape);
-    if (found == made_.end()) found = made_.emplace(shape, made(shape)).first;
+    auto found = graphs_.find(shape);
+    if (found == graphs_.end()) found = graphs_.emplace(shape, make_plan(shape)).first;
     return found->second.get();
   }
 
@@ -131,7 +131,7 @@ class cudnn_attention::plans {
   }
 
  private:
-  std::shared_ptr<Graph> made(const prompt_plan_shape& shape) try {
+  std::shared_ptr<Graph> make_plan(const prompt_plan_shape& shape) try {
     if (!lies_in_pages(shape.layout)) throw std::runtime_error("slots of the cache are not runs of pages");
     if (!fits_tables(shape.bucket)) throw std::runtime_error("tables of so many pages are too large");
     if (!handle_) handle_ = started();
@@ -160,7 +160,7 @@ class cudnn_attention::plans {
 
   const std::shared_ptr<prompt_attention_log> log_;
   handle handle_;  // null: it was not started yet
-  std::map<prompt_plan_shape, std::shared_ptr<Graph>> made_;
+  std::map<prompt_plan_shape, std::shared_ptr<Graph>> graphs_;
 };
 
 cudnn_attention::cudnn_attention(std::shared_ptr<prompt_attention_log> log)

@@ -75,8 +75,8 @@ const std::string& load_cudnn() {
 
 std::shared_ptr<fe::graph::Graph> make_prompt_graph(const prompt_plan_shape& shape, int sm_version) {
   const auto& [layout, bucket, window, scale, is_bfloat16] = shape;
-  auto made = std::make_shared<fe::graph::Graph>();
-  auto& graph = *made;
+  auto result = std::make_shared<fe::graph::Graph>();
+  auto& graph = *result;
   graph.set_io_data_type(is_bfloat16 ? fe::DataType_t::BFLOAT16 : fe::DataType_t::HALF)
       .set_intermediate_data_type(fe::DataType_t::FLOAT)
       .set_compute_data_type(fe::DataType_t::FLOAT)
@@ -86,7 +86,7 @@ std::shared_ptr<fe::graph::Graph> make_prompt_graph(const prompt_plan_shape& sha
                        .set_dim(dimensions_of(shape))
                        .set_stride(strides_of(shape, layout.query_stride))
                        .set_ragged_offset(offsets(graph, "query_offsets", prompt_tensor::query_offsets, bucket)));
-  auto how =
+  auto attention =
       fe::graph::SDPA_attributes()
           .set_name("attention")
           .set_generate_stats(false)
@@ -99,15 +99,15 @@ std::shared_ptr<fe::graph::Graph> make_prompt_graph(const prompt_plan_shape& sha
           .set_paged_attention_k_table(page_table(graph, "page_table", prompt_tensor::page_table, bucket))
           .set_paged_attention_v_table(page_table(graph, "value_page_table", prompt_tensor::value_page_table, bucket))
           .set_paged_attention_max_seq_len_kv(static_cast<int>(bucket.reach));
-  if (window > 0) how.set_diagonal_band_left_bound(window);
+  if (window > 0) attention.set_diagonal_band_left_bound(window);
   const auto out = graph.sdpa(queries, pages(graph, "keys", prompt_tensor::keys, layout),
-                              pages(graph, "values", prompt_tensor::values, layout), how)[0];
+                              pages(graph, "values", prompt_tensor::values, layout), attention)[0];
   out->set_output(true)
       .set_uid(static_cast<std::int64_t>(prompt_tensor::out))
       .set_dim(dimensions_of(shape))
       .set_stride(strides_of(shape, layout.out_stride))
       .set_ragged_offset(offsets(graph, "out_offsets", prompt_tensor::out_offsets, bucket));
-  return made;
+  return result;
 }
 
 }  // namespace cogen::device

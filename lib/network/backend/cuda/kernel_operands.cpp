@@ -10,8 +10,8 @@ namespace cogen::device {
 
 namespace cuda = kernels::cuda;
 
-cuda::number number_of(const at::Tensor& of) {
-  switch (of.scalar_type()) {
+cuda::number number_of(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
     case at::kFloat:
       return cuda::number::f32;
     case at::kHalf:
@@ -21,7 +21,7 @@ cuda::number number_of(const at::Tensor& of) {
     case at::kFloat8_e4m3fn:
       return cuda::number::fp8;
     default:
-      throw std::invalid_argument(std::string("the device's kernels know no ") + c10::toString(of.scalar_type()));
+      throw std::invalid_argument(std::string("the device's kernels know no ") + c10::toString(tensor.scalar_type()));
   }
 }
 

@@ -21,19 +21,21 @@ struct token_range {
 };
 
 /// Throws std::invalid_argument for a type that kernels do not know.
-kernels::cuda::number number_of(const at::Tensor& of);
+kernels::cuda::number number_of(const at::Tensor& tensor);
 
-inline int size_of(const at::Tensor& of, std::int64_t dimension) { return static_cast<int>(of.size(dimension)); }
+inline int size_of(const at::Tensor& tensor, std::int64_t dimension) {
+  return static_cast<int>(tensor.size(dimension));
+}
 
 /// Null if it is not defined.
 template <class T>
-const T* numbers(const at::Tensor& of) {
-  return of.defined() ? of.const_data_ptr<T>() : nullptr;
+const T* numbers(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.const_data_ptr<T>() : nullptr;
 }
 
 template <class T>
-T* bytes_as(const at::Tensor& of) {
-  return static_cast<T*>(of.mutable_data_ptr());
+T* bytes_as(const at::Tensor& tensor) {
+  return static_cast<T*>(tensor.mutable_data_ptr());
 }
 
 /// Kernels read 16 bytes at a time.

@@ -55,7 +55,7 @@ class communicator {
   communicator(int device, parallel::rank_group& ranks) : device_(static_cast<c10::DeviceIndex>(device)) {
     const c10::cuda::CUDAGuard guard(device_);
     const auto place = ranks.tensor();
-    require(ncclCommInitRank(&made_, place.count, shared_id(ranks), place.index));
+    require(ncclCommInitRank(&comm_, place.count, shared_id(ranks), place.index));
   }
   communicator(const communicator&) = delete;
   communicator& operator=(const communicator&) = delete;
@@ -66,7 +66,7 @@ class communicator {
       aborting_.join();
     } else {
       const c10::cuda::CUDAGuard guard(device_);
-      ncclCommAbort(made_);
+      ncclCommAbort(comm_);
     }
   }
 
@@ -74,7 +74,7 @@ class communicator {
   template <class Work>
   void call(const Work& work) {
     begin_call();
-    const auto result = work(made_, c10::cuda::getCurrentCUDAStream(device_).stream());
+    const auto result = work(comm_, c10::cuda::getCurrentCUDAStream(device_).stream());
     end_call();
     require(result);
   }
@@ -90,7 +90,7 @@ class communicator {
         returned_.wait_for(called, patience, [this] { return !is_called_; });
       }
       const c10::cuda::CUDAGuard guard(device_);
-      ncclCommAbort(made_);
+      ncclCommAbort(comm_);
     });
   }
 
@@ -119,7 +119,7 @@ class communicator {
   }
 
   const c10::DeviceIndex device_;
-  ncclComm_t made_ = nullptr;
+  ncclComm_t comm_ = nullptr;
   mutable std::mutex mutex_;
   std::condition_variable returned_;
   bool is_called_ = false;
@@ -131,8 +131,8 @@ class nccl_collectives final : public collectives {
  public:
   nccl_collectives(int device, std::shared_ptr<parallel::rank_group> ranks)
       : ranks_(std::move(ranks)),
-        by_(device, *ranks_),
-        watching_(ranks_->watch([this](const std::string& why) { by_.abort(why); })) {
+        communicator_(device, *ranks_),
+        watching_(ranks_->watch([this](const std::string& why) { communicator_.abort(why); })) {
     connect(device);
   }
 
@@ -149,11 +149,12 @@ class nccl_collectives final : public collectives {
 
   /// To all ranks: each has links of its own, on which it takes no longer.
   void gather(const at::Tensor& part, const std::vector<at::Tensor>& parts) override {
-    by_.call([&](ncclComm_t by, cudaStream_t on) {
+    communicator_.call([&](ncclComm_t comm, cudaStream_t stream) {
       ncclGroupStart();
       for (int rank = 0; rank < place().count; ++rank) {
-        const auto& into = parts.at(static_cast<std::size_t>(rank));
-        ncclBroadcast(part.const_data_ptr(), into.mutable_data_ptr(), size_of(into), ncclFloat32, rank, by, on);
+        const auto& target = parts.at(static_cast<std::size_t>(rank));
+        ncclBroadcast(part.const_data_ptr(), target.mutable_data_ptr(), size_of(target), ncclFloat32, rank, comm,
+                      stream);
       }
       return ncclGroupEnd();
     });
@@ -161,14 +162,14 @@ class nccl_collectives final : public collectives {
   bool gathers() const override { return true; }
 
   void broadcast(const at::Tensor& numbers) override {
-    by_.call([&](ncclComm_t by, cudaStream_t on) {
-      void* const all = numbers.mutable_data_ptr();
-      return ncclBroadcast(all, all, numbers.nbytes(), ncclUint8, 0, by, on);
+    communicator_.call([&](ncclComm_t comm, cudaStream_t stream) {
+      void* const data = numbers.mutable_data_ptr();
+      return ncclBroadcast(data, data, numbers.nbytes(), ncclUint8, 0, comm, stream);
     });
   }
 
   void fail(std::string_view why) noexcept override { ranks_->fail_soon(why); }
-  std::exception_ptr failure() const noexcept override { return by_.failure(); }
+  std::exception_ptr failure() const noexcept override { return communicator_.failure(); }
 
  private:
   /// NCCL connects ranks and allocates when they first exchange something, which no graph may record.
@@ -190,8 +191,9 @@ class nccl_collectives final : public collectives {
 
   void sum_at_once(const at::Tensor& numbers) {
     const auto parts = at::empty({place().count, numbers.numel()}, numbers.options());
-    by_.call([&](ncclComm_t by, cudaStream_t on) {
-      return ncclAllGather(numbers.const_data_ptr(), parts.mutable_data_ptr(), size_of(numbers), ncclFloat32, by, on);
+    communicator_.call([&](ncclComm_t comm, cudaStream_t stream) {
+      return ncclAllGather(numbers.const_data_ptr(), parts.mutable_data_ptr(), size_of(numbers), ncclFloat32, comm,
+                           stream);
     });
     add_in_order(parts, numbers);
   }
@@ -205,30 +207,30 @@ class nccl_collectives final : public collectives {
     const auto mine = slice(own);
     const auto parts = at::empty({count, mine.numel()}, numbers.options());
     parts.select(0, own).copy_(mine);
-    by_.call([&, own = own, ranks = count](ncclComm_t by, cudaStream_t on) {
+    communicator_.call([&, own = own, ranks = count](ncclComm_t comm, cudaStream_t stream) {
       ncclGroupStart();
       for (int rank = 0; rank < ranks; ++rank) {
         if (rank == own) continue;
         const auto theirs = slice(rank);
         const auto part = parts.select(0, rank);
-        ncclSend(theirs.const_data_ptr(), size_of(theirs), ncclFloat32, rank, by, on);
-        ncclRecv(part.mutable_data_ptr(), size_of(part), ncclFloat32, rank, by, on);
+        ncclSend(theirs.const_data_ptr(), size_of(theirs), ncclFloat32, rank, comm, stream);
+        ncclRecv(part.mutable_data_ptr(), size_of(part), ncclFloat32, rank, comm, stream);
       }
       return ncclGroupEnd();
     });
     add_in_order(parts, mine);
-    by_.call([&, ranks = count](ncclComm_t by, cudaStream_t on) {
+    communicator_.call([&, ranks = count](ncclComm_t comm, cudaStream_t stream) {
       ncclGroupStart();
       for (int rank = 0; rank < ranks; ++rank) {
         const auto sums = slice(rank);
-        ncclBroadcast(sums.const_data_ptr(), sums.mutable_data_ptr(), size_of(sums), ncclFloat32, rank, by, on);
+        ncclBroadcast(sums.const_data_ptr(), sums.mutable_data_ptr(), size_of(sums), ncclFloat32, rank, comm, stream);
       }
       return ncclGroupEnd();
     });
   }
 
   const std::shared_ptr<parallel::rank_group> ranks_;
-  communicator by_;
+  communicator communicator_;
   const std::shared_ptr<void> watching_;  // ends before what it calls
 };
 

@@ -53,10 +53,10 @@ struct prompt_bucket {
 /// Page tables take at most 8 MiB; prompts that need more are not read in pages.
 inline constexpr std::int64_t max_table_pages = std::int64_t{2} << 20;
 
-/// The least of `from` times powers of 4 that is at least `number`.
-constexpr std::int64_t rounded_to_bucket(std::int64_t number, std::int64_t from) {
-  while (from < number) from *= 4;
-  return from;
+/// The least of `smallest` times powers of 4 that is at least `number`.
+constexpr std::int64_t rounded_to_bucket(std::int64_t number, std::int64_t smallest) {
+  while (smallest < number) smallest *= 4;
+  return smallest;
 }
 
 /// Few buckets, as each is a plan that takes time to make; what a bucket has beyond the prompts ends at once.

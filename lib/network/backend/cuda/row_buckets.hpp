@@ -14,9 +14,9 @@ constexpr std::int64_t row_bucket(std::int64_t rows) {
 
 /// All buckets up to that of `rows`.
 inline std::vector<std::int64_t> row_buckets(std::int64_t rows) {
-  std::vector<std::int64_t> all;
-  for (std::int64_t first = 1; first <= rows; first = all.back() + 1) all.push_back(row_bucket(first));
-  return all;
+  std::vector<std::int64_t> buckets;
+  for (std::int64_t first = 1; first <= rows; first = buckets.back() + 1) buckets.push_back(row_bucket(first));
+  return buckets;
 }
 
 }  // namespace cogen::device

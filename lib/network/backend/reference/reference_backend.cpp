@@ -30,7 +30,7 @@ class immediate_stream final : public stream {
   void then(std::function<void(std::exception_ptr)> done) override { done(nullptr); }
   void wait() override {}
   void after(stream&) override {}
-  void copy_rows(const at::Tensor& to, const at::Tensor& from) override { to.copy_(from); }
+  void copy_rows(const at::Tensor& target, const at::Tensor& source) override { target.copy_(source); }
 };
 
 class reference_backend final : public backend {

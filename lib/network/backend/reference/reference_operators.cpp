@@ -16,8 +16,8 @@ namespace cogen::device {
 
 namespace {
 
-std::vector<std::int64_t> numbers_of(const at::Tensor& of) {
-  const auto values = of.to(at::kCPU, at::kLong).contiguous();
+std::vector<std::int64_t> numbers_of(const at::Tensor& tensor) {
+  const auto values = tensor.to(at::kCPU, at::kLong).contiguous();
   return {values.const_data_ptr<std::int64_t>(), values.const_data_ptr<std::int64_t>() + values.numel()};
 }
 
@@ -29,15 +29,15 @@ std::int64_t quantized_before(const cache::device_layer& layer, std::int64_t len
 template <class T>
 std::vector<T> as_sent(const at::Tensor& bytes) {
   const auto here = bytes.to(at::kCPU).contiguous();
-  std::vector<T> all(here.nbytes() / sizeof(T));
-  if (!all.empty()) std::memcpy(all.data(), here.const_data_ptr(), here.nbytes());
-  return all;
+  std::vector<T> values(here.nbytes() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), here.const_data_ptr(), here.nbytes());
+  return values;
 }
 
 /// The quantized blocks of all slots, as numbers: [slots, blocks, 64, kv_heads, head_dim] float32, a view.
 at::Tensor unquantized(const cache::device_layer& layer, int plane) {
-  const auto& all = layer.quantized;
-  return all.view(at::kFloat)
+  const auto& blocks = layer.quantized;
+  return blocks.view(at::kFloat)
       .unflatten(3, {2, cache::block_tokens, layer.keys.size(3)})
       .select(3, plane)
       .transpose(2, 3);
@@ -91,11 +91,11 @@ cache::quantized_head reference_operators::quantized_head_numbers(const cache::g
   return {{plane}, {plane}};
 }
 
-at::Tensor reference_operators::weights_of(const projection& by, std::int64_t) const {
-  if (!by.scales.defined()) return by.weights;
-  const auto codes = values_of(by.weights, kernels::form_of(by.packing)), scales = by.scales.to(at::kFloat);
-  const auto all = kernels::has_groups(by.packing) ? of_groups(codes, scales) : codes * scales.unsqueeze(1);
-  return all.to(by.scales.scalar_type());
+at::Tensor reference_operators::weights_of(const projection& linear, std::int64_t) const {
+  if (!linear.scales.defined()) return linear.weights;
+  const auto codes = values_of(linear.weights, kernels::form_of(linear.packing)), scales = linear.scales.to(at::kFloat);
+  const auto numbers = kernels::has_groups(linear.packing) ? of_groups(codes, scales) : codes * scales.unsqueeze(1);
+  return numbers.to(linear.scales.scalar_type());
 }
 
 at::Tensor reference_operators::quantized_tokens(const cache::device_layer& layer, int plane) const {
@@ -104,8 +104,8 @@ at::Tensor reference_operators::quantized_tokens(const cache::device_layer& laye
 
 /// So that bits do not depend on the room of slots.
 std::int64_t reference_operators::places_to_read(const at::Tensor& lengths, std::int64_t places) const {
-  const auto all = numbers_of(lengths);
-  return std::clamp<std::int64_t>(*std::ranges::max_element(all), 1, places);
+  const auto needed = numbers_of(lengths);
+  return std::clamp<std::int64_t>(*std::ranges::max_element(needed), 1, places);
 }
 
 /// Then quantizes the blocks that become due.
@@ -122,12 +122,12 @@ void reference_operators::rotate_and_append(const qkv_rows& numbers, const atten
   }
 }
 
-void reference_operators::sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
+void reference_operators::sample(const at::Tensor& logits, const step_sampling& params, const at::Tensor& last,
                                  const step_samples& samples) {
-  const auto rows = as_sent<sampling_row>(how.rows);
-  const sampling_lists lists{as_sent<token_bias>(how.biases), as_sent<token_count>(how.counts),
-                             as_sent<std::uint64_t>(how.masks)};
-  const auto put = [](const at::Tensor& to, std::int64_t row, auto value) { to.select(0, row).fill_(value); };
+  const auto rows = as_sent<sampling_row>(params.rows);
+  const sampling_lists lists{as_sent<token_bias>(params.biases), as_sent<token_count>(params.counts),
+                             as_sent<std::uint64_t>(params.masks)};
+  const auto put = [](const at::Tensor& tensor, std::int64_t row, auto value) { tensor.select(0, row).fill_(value); };
   for (std::int64_t row = 0; row < logits.size(0); ++row) {
     const auto& sampling = rows[static_cast<std::size_t>(row)];
     const bool scores_only = sampling.scored >= 0;
@@ -135,16 +135,16 @@ void reference_operators::sample(const at::Tensor& logits, const step_sampling& 
     const auto here = logits.select(0, row).to(at::kCPU).contiguous();
     const auto* scores = here.const_data_ptr<float>();
     const token kept = scores_only ? -1 : last.select(0, sampling.slot).item<token>();
-    auto [status, made] = described_sampling(sampling, lists)({scores, scores + here.numel()}, kept);
-    put(samples.tokens, row, made.id);
+    auto [status, sampled] = described_sampling(sampling, lists)({scores, scores + here.numel()}, kept);
+    put(samples.tokens, row, sampled.id);
     put(samples.statuses, row, static_cast<std::uint8_t>(status));
-    put(samples.logprobs, row, made.logprob);
-    if (!scores_only) put(last, sampling.slot, made.id);
-    made.top.resize(sampling.top.count, {-1, 0});
-    if (made.top.empty()) continue;
+    put(samples.logprobs, row, sampled.logprob);
+    if (!scores_only) put(last, sampling.slot, sampled.id);
+    sampled.top.resize(sampling.top.count, {-1, 0});
+    if (sampled.top.empty()) continue;
     constexpr auto size = static_cast<std::int64_t>(sizeof(token_logprob));
     samples.top.narrow(0, sampling.top.begin * size, sampling.top.count * size)
-        .copy_(at::from_blob(made.top.data(), {sampling.top.count * size}, at::kByte));
+        .copy_(at::from_blob(sampled.top.data(), {sampling.top.count * size}, at::kByte));
   }
 }
 

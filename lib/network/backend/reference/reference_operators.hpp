@@ -14,11 +14,11 @@ class reference_operators : public tensor_operators {
   quantized_rows pack(const quantized_rows& rows) override { return rows; }
   void rotate_and_append(const qkv_rows& numbers, const attention_shape& shape, const rotation& turn,
                          const step_rows& rows, const cache::device_layer& layer) override;
-  void sample(const at::Tensor& logits, const step_sampling& how, const at::Tensor& last,
+  void sample(const at::Tensor& logits, const step_sampling& params, const at::Tensor& last,
               const step_samples& samples) override;
 
  private:
-  at::Tensor weights_of(const projection& by, std::int64_t inputs) const override;
+  at::Tensor weights_of(const projection& linear, std::int64_t inputs) const override;
   bool multiplies_groups(const at::Tensor&) const override { return true; }
   at::Tensor quantized_tokens(const cache::device_layer& layer, int plane) const override;
   std::int64_t places_to_read(const at::Tensor& lengths, std::int64_t places) const override;

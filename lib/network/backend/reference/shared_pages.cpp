@@ -18,8 +18,8 @@ namespace cogen::device {
 
 namespace {
 
-[[noreturn]] void refuse(int error, const std::string& what) {
-  throw std::system_error(error, std::generic_category(), "virtual memory: the system refuses " + what);
+[[noreturn]] void refuse(int error, const std::string& request) {
+  throw std::system_error(error, std::generic_category(), "virtual memory: the system refuses " + request);
 }
 
 /// A file in memory, of which parts are in use. Thread-safe.
@@ -59,7 +59,7 @@ class page_file {
 };
 
 struct file_page {
-  explicit file_page(std::shared_ptr<page_file> from) : file(std::move(from)), offset(file->take()) {}
+  explicit file_page(std::shared_ptr<page_file> owner) : file(std::move(owner)), offset(file->take()) {}
   ~file_page() { file->give_back(offset); }
   file_page(const file_page&) = delete;
   file_page& operator=(const file_page&) = delete;
@@ -87,7 +87,7 @@ class shared_pages final : public cache::virtual_memory {
   void map(std::int64_t first, std::span<const cache::memory_page> pages) override {
     for (std::size_t i = 0; i < pages.size(); ++i) {
       const auto& page = *static_cast<const file_page*>(pages[i].get());
-      if (::mmap(at(first + static_cast<std::int64_t>(i)), static_cast<std::size_t>(page_bytes_),
+      if (::mmap(address(first + static_cast<std::int64_t>(i)), static_cast<std::size_t>(page_bytes_),
                  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file_->descriptor(), page.offset) != MAP_FAILED)
         continue;
       unmap(first, static_cast<std::int64_t>(i));
@@ -97,13 +97,14 @@ class shared_pages final : public cache::virtual_memory {
 
   void unmap(std::int64_t first, std::int64_t count) noexcept override {
     if (count > 0)
-      ::mmap(at(first), static_cast<std::size_t>(count * page_bytes_), PROT_NONE, without_memory | MAP_FIXED, -1, 0);
+      ::mmap(address(first), static_cast<std::size_t>(count * page_bytes_), PROT_NONE, without_memory | MAP_FIXED, -1,
+             0);
   }
 
  private:
   static constexpr int without_memory = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
 
-  std::byte* at(std::int64_t page) const { return data_ + page * page_bytes_; }
+  std::byte* address(std::int64_t page) const { return data_ + page * page_bytes_; }
 
   const std::int64_t page_bytes_;
   const std::int64_t bytes_;

@@ -12,8 +12,8 @@ namespace cogen::device {
 
 namespace {
 
-at::Tensor bent(const at::Tensor& x, const parts::activation& how) {
-  switch (how.kind) {
+at::Tensor bent(const at::Tensor& x, const parts::activation& function) {
+  switch (function.kind) {
     case kernels::activation::silu:
       return at::silu(x);
     case kernels::activation::gelu:
@@ -29,7 +29,7 @@ at::Tensor bent(const at::Tensor& x, const parts::activation& how) {
     case kernels::activation::swiglu_oai:
       break;  // see activated()
     case kernels::activation::xielu: {
-      const auto [p, n, b, e] = how.parameters;
+      const auto [p, n, b, e] = function.parameters;
       const auto below = (at::expm1(x.clamp_max(e)) - x) * n;
       return at::where(x > 0, x.square() * p, below) + x * b;
     }
@@ -45,15 +45,15 @@ at::Tensor cut_off(const at::Tensor& gate, std::optional<float> deviations) {
 
 }  // namespace
 
-at::Tensor activated(const at::Tensor& product, const parts::activation& how) {
-  if (!how.gated) return bent(product, how);
+at::Tensor activated(const at::Tensor& product, const parts::activation& function) {
+  if (!function.gated) return bent(product, function);
   const auto halves = product.chunk(2, 1);
-  if (how.kind == kernels::activation::swiglu_oai) {
-    const auto [alpha, limit, unused, none] = how.parameters;
+  if (function.kind == kernels::activation::swiglu_oai) {
+    const auto [alpha, limit, unused, none] = function.parameters;
     const auto gate = halves[0].clamp_max(limit);
     return (halves[1].clamp(-limit, limit) + 1) * gate * at::sigmoid(gate * alpha);
   }
-  return bent(cut_off(halves[0] * how.gate_scale, how.gate_cutoff), how) * halves[1];
+  return bent(cut_off(halves[0] * function.gate_scale, function.gate_cutoff), function) * halves[1];
 }
 
 }  // namespace cogen::device

@@ -17,19 +17,19 @@ namespace {
 
 queries queries_of(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
                    const token_block& which) {
-  const auto part = [&](const at::Tensor& of) {
-    return of.defined() ? heads_of(of, which, 0, shape.heads, shape) : of;
+  const auto part = [&](const at::Tensor& tensor) {
+    return tensor.defined() ? heads_of(tensor, which, 0, shape.heads, shape) : tensor;
   };
-  return {part(numbers.qkv), part(numbers.sink_q), which.of(rows.positions).to(at::kLong)};
+  return {part(numbers.qkv), part(numbers.sink_q), which.slice(rows.positions).to(at::kLong)};
 }
 
 /// Quantized places hold what their positions say, behind them are those of the layer in full precision. A query reads
 /// each position in one of both.
-at::Tensor seen_by(const queries& by, const kept_tokens& kept, const cache::device_layer& layer) {
-  const auto seen = seen_in(layer.span, by.positions, kept.positions);
+at::Tensor seen_by(const queries& query, const kept_tokens& kept, const cache::device_layer& layer) {
+  const auto seen = seen_in(layer.span, query.positions, kept.positions);
   if (!layer.quantization) return seen;
-  const auto before = (by.positions + 1 - layer.quantization->residual).clamp_min(0);
-  const auto ends = at::floor_divide(before, cache::block_tokens).unsqueeze(2) * cache::block_tokens;
+  const auto limits = (query.positions + 1 - layer.quantization->residual).clamp_min(0);
+  const auto ends = at::floor_divide(limits, cache::block_tokens).unsqueeze(2) * cache::block_tokens;
   const auto is_quantized = kept.positions.unsqueeze(1) < ends;
   seen.narrow(2, 0, kept.quantized).bitwise_and_(is_quantized.narrow(2, 0, kept.quantized));
   seen.slice(2, kept.quantized).bitwise_and_(~is_quantized.slice(2, kept.quantized));
@@ -56,7 +56,9 @@ place_range seen_places(const cache::device_layer& layer, const prompt_row& prom
   return {first, prompt.held + prompt.count - first};
 }
 
-at::Tensor columns(const at::Tensor& of, const place_range& which) { return of.narrow(1, which.first, which.count); }
+at::Tensor columns(const at::Tensor& tensor, const place_range& which) {
+  return tensor.narrow(1, which.first, which.count);
+}
 
 }  // namespace
 
@@ -93,32 +95,34 @@ void tensor_operators::attend(const qkv_rows& numbers, const attention_shape& sh
   const auto values_of = [&](const at::Tensor& keys_or_values) {
     return shape.latent_dim > 0 ? keys_or_values.narrow(3, 0, shape.latent_dim) : keys_or_values;
   };
-  const auto with_quantized = [&](const kept_tokens& kept, const auto& all) {
+  const auto with_quantized = [&](const kept_tokens& kept, const auto& read_all) {
     if (!layer.quantization) return kept;
-    const auto values = all(quantized_tokens(layer, shape.latent_dim > 0 ? 0 : 1));
-    return behind(all(quantized_tokens(layer, 0)), values_of(values), kept);
+    const auto values = read_all(quantized_tokens(layer, shape.latent_dim > 0 ? 0 : 1));
+    return behind(read_all(quantized_tokens(layer, 0)), values_of(values), kept);
   };
   for_single_rows(rows, layer.keys[0].numel(), [&](const token_block& which, const slot_rows& own) {
-    const auto by = queries_of(numbers, shape, rows, which);
-    const auto places = layer.ring > 0 ? layer.keys.size(1) : places_to_read(by.positions + 1, layer.keys.size(1));
-    const auto newest = by.positions.squeeze(1);
-    const auto all = [&](const at::Tensor& of) { return tokens_of_slots(of, own.slots); };
-    const auto read = [&](const at::Tensor& of) {
-      return layer.ring > 0 ? all(of) : held_tokens_of_slots(of, own.slots, newest, places);
+    const auto query = queries_of(numbers, shape, rows, which);
+    const auto places = layer.ring > 0 ? layer.keys.size(1) : places_to_read(query.positions + 1, layer.keys.size(1));
+    const auto newest = query.positions.squeeze(1);
+    const auto read_all = [&](const at::Tensor& plane) { return tokens_of_slots(plane, own.slots); };
+    const auto read = [&](const at::Tensor& plane) {
+      return layer.ring > 0 ? read_all(plane) : held_tokens_of_slots(plane, own.slots, newest, places);
     };
     const auto positions = positions_in(layer, newest).narrow(1, 0, places);
-    const auto kept = with_quantized({read(layer.keys), read(layer.values), positions}, all);
-    const auto result = found(by, kept, seen_by(by, kept, layer), shape, layer.span.sinks);
+    const auto kept = with_quantized({read(layer.keys), read(layer.values), positions}, read_all);
+    const auto result = found(query, kept, seen_by(query, kept, layer), shape, layer.span.sinks);
     write(without_padding(result, own), which, shape, out);
   });
   for_prompts(rows, [&](const token_block& which, const prompt_row& prompt) {
-    const auto by = queries_of(numbers, shape, rows, which);
+    const auto query = queries_of(numbers, shape, rows, which);
     const auto places = seen_places(layer, prompt);
-    const auto read = [&](const at::Tensor& of) { return tokens_of_slot(of, prompt.slot, places.first, places.count); };
-    const auto all = [&](const at::Tensor& of) { return tokens_of_slot(of, prompt.slot, 0, of.size(1)); };
-    const auto positions = columns(positions_in(layer, by.positions.slice(1, -1).squeeze(1)), places);
-    const auto kept = with_quantized({read(layer.keys), read(layer.values), positions}, all);
-    write(found(by, kept, seen_by(by, kept, layer), shape, layer.span.sinks), which, shape, out);
+    const auto read = [&](const at::Tensor& plane) {
+      return tokens_of_slot(plane, prompt.slot, places.first, places.count);
+    };
+    const auto read_all = [&](const at::Tensor& plane) { return tokens_of_slot(plane, prompt.slot, 0, plane.size(1)); };
+    const auto positions = columns(positions_in(layer, query.positions.slice(1, -1).squeeze(1)), places);
+    const auto kept = with_quantized({read(layer.keys), read(layer.values), positions}, read_all);
+    write(found(query, kept, seen_by(query, kept, layer), shape, layer.span.sinks), which, shape, out);
   });
   if (shape.output_gate) gate_outputs(numbers, shape, out);
 }

@@ -19,7 +19,7 @@ at::Tensor seen_in(const cache::attention_span& span, const at::Tensor& position
 
 /// What queries find in those kept tokens that `seen` [sequences, queries, places] names: [sequences, queries, heads,
 /// width of a value]. Sinks, if queries have some of their own for them, are in the first places.
-at::Tensor found(const queries& by, const kept_tokens& kept, const at::Tensor& seen, const attention_shape& shape,
+at::Tensor found(const queries& query, const kept_tokens& kept, const at::Tensor& seen, const attention_shape& shape,
                  std::int64_t sinks = 0);
 
 }  // namespace cogen::device

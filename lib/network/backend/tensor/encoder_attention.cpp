@@ -21,17 +21,17 @@ void tensor_operators::attend_to_encoder_input(const at::Tensor& q, const attent
                                                const cache::device_layer& layer, const at::Tensor& out) {
   const auto find = [&](const token_block& which, const at::Tensor& keys, const at::Tensor& values) {
     const auto positions = positions_of(which.sequences, keys.size(2), q);
-    const queries by{heads_of(q, which, 0, shape.heads, shape), {}, which.of(rows.positions).to(at::kLong)};
-    const auto seen = positions.unsqueeze(1) < which.of(rows.encoder_lengths).unsqueeze(2);
-    return found(by, {keys, values, positions}, seen, shape);
+    const queries query{heads_of(q, which, 0, shape.heads, shape), {}, which.slice(rows.positions).to(at::kLong)};
+    const auto seen = positions.unsqueeze(1) < which.slice(rows.encoder_lengths).unsqueeze(2);
+    return found(query, {keys, values, positions}, seen, shape);
   };
   const auto places = places_to_read(rows.encoder_lengths, layer.keys.size(1));
   for_single_rows(rows, layer.keys[0].numel(), [&](const token_block& which, const slot_rows& own) {
-    const auto read = [&](const at::Tensor& of) { return tokens_of_slots(of.narrow(1, 0, places), own.slots); };
+    const auto read = [&](const at::Tensor& plane) { return tokens_of_slots(plane.narrow(1, 0, places), own.slots); };
     write(without_padding(find(which, read(layer.keys), read(layer.values)), own), which, shape, out);
   });
   for_prompts(rows, [&](const token_block& which, const prompt_row& prompt) {
-    const auto read = [&](const at::Tensor& of) { return tokens_of_slot(of, prompt.slot, 0, places); };
+    const auto read = [&](const at::Tensor& plane) { return tokens_of_slot(plane, prompt.slot, 0, places); };
     write(find(which, read(layer.keys), read(layer.values)), which, shape, out);
   });
 }

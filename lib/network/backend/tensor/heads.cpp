@@ -19,9 +19,9 @@ at::Tensor turned(const at::Tensor& x, const at::Tensor& angles, std::int64_t fi
   const auto sines = angles.narrow(1, pairs, pairs).unsqueeze(1);
   const auto low = x.narrow(2, first, pairs);
   const auto high = x.narrow(2, first + pairs, pairs);
-  const auto before = x.narrow(2, 0, first);
+  const auto prefix = x.narrow(2, 0, first);
   const auto behind = x.slice(2, first + 2 * pairs);
-  return at::cat({before, low * cosines - high * sines, high * cosines + low * sines, behind}, 2);
+  return at::cat({prefix, low * cosines - high * sines, high * cosines + low * sines, behind}, 2);
 }
 
 /// The angles of each position: [tokens, 2 * pairs].
@@ -32,10 +32,10 @@ at::Tensor angles_of(const rotation& turn, const at::Tensor& positions) {
 }
 
 void norm_heads(const at::Tensor& qkv, const attention_shape& shape) {
-  const auto norm_in_place = [&](const head_norm& by, std::int64_t first, std::int64_t width) {
-    if (!by.by.weight.defined()) return;
+  const auto norm_in_place = [&](const head_norm& norms, std::int64_t first, std::int64_t width) {
+    if (!norms.params.weight.defined()) return;
     const auto some = qkv.narrow(1, first, width);
-    some.copy_(normed(some.to(at::kFloat), by));
+    some.copy_(normed(some.to(at::kFloat), norms));
   };
   const auto q_width = shape.heads * shape.head_dim, kv_width = shape.kv_heads * shape.head_dim;
   norm_in_place(shape.q_norm, 0, q_width);

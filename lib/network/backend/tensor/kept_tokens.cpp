@@ -16,26 +16,28 @@ namespace cogen::device {
 namespace {
 
 /// Numbers of 8 bits, which LibTorch's operators do not index, as bytes.
-at::Tensor indexable(const at::Tensor& of) { return of.element_size() == 1 ? of.view(at::kByte) : of; }
+at::Tensor indexable(const at::Tensor& numbers) {
+  return numbers.element_size() == 1 ? numbers.view(at::kByte) : numbers;
+}
 
 at::Tensor by_heads(const at::Tensor& tokens) { return tokens.to(at::kFloat).transpose(1, 2); }
 
 }  // namespace
 
-at::Tensor tokens_of_slots(const at::Tensor& of, const at::Tensor& slots) {
-  return by_heads(at::index_select(indexable(of), 0, slots).view(of.scalar_type()));
+at::Tensor tokens_of_slots(const at::Tensor& plane, const at::Tensor& slots) {
+  return by_heads(at::index_select(indexable(plane), 0, slots).view(plane.scalar_type()));
 }
 
-at::Tensor held_tokens_of_slots(const at::Tensor& of, const at::Tensor& slots, const at::Tensor& newest,
+at::Tensor held_tokens_of_slots(const at::Tensor& plane, const at::Tensor& slots, const at::Tensor& newest,
                                 std::int64_t places) {
   const auto last = newest.to(at::kLong).unsqueeze(1);
   const auto held = at::minimum(at::arange(places, last.options()).unsqueeze(0), last);
   const c10::List<std::optional<at::Tensor>> where({slots.unsqueeze(1), held});
-  return by_heads(at::index(indexable(of), where).view(of.scalar_type()));
+  return by_heads(at::index(indexable(plane), where).view(plane.scalar_type()));
 }
 
-at::Tensor tokens_of_slot(const at::Tensor& of, std::int64_t slot, std::int64_t first, std::int64_t count) {
-  return by_heads(of.narrow(0, slot, 1).narrow(1, first, count));
+at::Tensor tokens_of_slot(const at::Tensor& plane, std::int64_t slot, std::int64_t first, std::int64_t count) {
+  return by_heads(plane.narrow(0, slot, 1).narrow(1, first, count));
 }
 
 at::Tensor positions_in(const cache::device_layer& layer, const at::Tensor& newest) {
@@ -53,10 +55,10 @@ at::Tensor places_of(const cache::device_layer& layer, const at::Tensor& positio
   return at::where(positions < sinks, positions, at::remainder(positions - sinks, layer.ring) + sinks);
 }
 
-void store(const at::Tensor& tokens, const at::Tensor& to, const slot_rows& rows, const at::Tensor& places) {
-  const auto numbers = rows.of(tokens).to(to.scalar_type());
-  const c10::List<std::optional<at::Tensor>> where({rows.slots, rows.of(places).to(at::kLong)});
-  indexable(to).index_put_(where, indexable(numbers));
+void store(const at::Tensor& tokens, const at::Tensor& plane, const slot_rows& rows, const at::Tensor& places) {
+  const auto numbers = rows.select(tokens).to(plane.scalar_type());
+  const c10::List<std::optional<at::Tensor>> where({rows.slots, rows.select(places).to(at::kLong)});
+  indexable(plane).index_put_(where, indexable(numbers));
 }
 
 }  // namespace cogen::device

@@ -6,11 +6,11 @@
 
 namespace cogen::device {
 
-slot_rows::slot_rows(const at::Tensor& all)
-    : is_padding(all < 0),
-      sources(at::arange(all.size(0), all.options().dtype(at::kLong)).masked_fill_(is_padding, 0)),
-      slots(of(all).to(at::kLong).clamp_min_(0)) {}
+slot_rows::slot_rows(const at::Tensor& step_slots)
+    : is_padding(step_slots < 0),
+      sources(at::arange(step_slots.size(0), step_slots.options().dtype(at::kLong)).masked_fill_(is_padding, 0)),
+      slots(select(step_slots).to(at::kLong).clamp_min_(0)) {}
 
-at::Tensor slot_rows::of(const at::Tensor& rows) const { return at::index_select(rows, 0, sources); }
+at::Tensor slot_rows::select(const at::Tensor& rows) const { return at::index_select(rows, 0, sources); }
 
 }  // namespace cogen::device

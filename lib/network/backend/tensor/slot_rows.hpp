@@ -9,11 +9,11 @@ namespace cogen::device {
 /// Rows of a step as a recorded one sees them: which of them are padding, the device alone knows. A padding row does
 /// what the first row does, so that what both write is the same.
 struct slot_rows {
-  /// slots [rows] int32, as in step_rows
-  explicit slot_rows(const at::Tensor& slots);
+  /// step_slots [rows] int32, as in step_rows
+  explicit slot_rows(const at::Tensor& step_slots);
 
   /// Of a tensor with a row for each of them.
-  at::Tensor of(const at::Tensor& rows) const;
+  at::Tensor select(const at::Tensor& rows) const;
 
   at::Tensor is_padding;  ///< [rows]
   at::Tensor sources;     ///< [rows] int64, whose work it does

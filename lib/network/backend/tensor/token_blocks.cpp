@@ -4,13 +4,15 @@
 
 namespace cogen::device {
 
-at::Tensor heads_of(const at::Tensor& all, const token_block& which, std::int64_t first, std::int64_t heads,
+at::Tensor heads_of(const at::Tensor& tokens, const token_block& which, std::int64_t first, std::int64_t heads,
                     const attention_shape& shape) {
-  return which.of(all.narrow(1, first, heads * shape.head_dim)).unflatten(2, {heads, shape.head_dim}).to(at::kFloat);
+  return which.slice(tokens.narrow(1, first, heads * shape.head_dim))
+      .unflatten(2, {heads, shape.head_dim})
+      .to(at::kFloat);
 }
 
 void write(const at::Tensor& found, const token_block& which, const attention_shape& shape, const at::Tensor& out) {
-  which.of(out.narrow(1, 0, shape.heads * shape.head_dim))
+  which.slice(out.narrow(1, 0, shape.heads * shape.head_dim))
       .unflatten(2, {shape.heads, shape.head_dim})
       .narrow(3, 0, found.size(3))
       .copy_(found);

@@ -17,13 +17,13 @@ struct token_block {
   std::int64_t count;
 
   /// [sequences, count, …] of [tokens, …]
-  at::Tensor of(const at::Tensor& all) const {
-    return all.narrow(0, first, sequences * count).unflatten(0, {sequences, count});
+  at::Tensor slice(const at::Tensor& tokens) const {
+    return tokens.narrow(0, first, sequences * count).unflatten(0, {sequences, count});
   }
 };
 
 /// Columns [first, first + heads * head_dim) of some tokens, [sequences, tokens, heads, head_dim] float32.
-at::Tensor heads_of(const at::Tensor& all, const token_block& which, std::int64_t first, std::int64_t heads,
+at::Tensor heads_of(const at::Tensor& tokens, const token_block& which, std::int64_t first, std::int64_t heads,
                     const attention_shape& shape);
 
 /// Writes what heads found, [sequences, tokens, heads, width], to the first numbers of each head in `out`.

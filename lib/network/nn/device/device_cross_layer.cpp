@@ -12,24 +12,24 @@ void device_cross_layer::advance(const cache::step& step) {
   for (const auto& row : step.rows()) kv_->tokens.set_encoder_length(row.slot, row.count);
 }
 
-void device_cross_layer::copy(int from, int to, int, int) {
-  kv_->run([&] { kv_->tokens.copy_encoder_input(from, to); });
+void device_cross_layer::copy(int source, int target, int, int) {
+  kv_->run([&] { kv_->tokens.copy_encoder_input(source, target); });
 }
 
 std::int64_t device_cross_layer::exported_bytes(int length) const {
   return static_cast<std::int64_t>(kv_->tokens.encoder_part(0, length).nbytes());
 }
 
-void device_cross_layer::export_slot(int slot, std::span<std::byte> into, std::vector<cache::byte_copy>&) const {
+void device_cross_layer::export_slot(int slot, std::span<std::byte> output, std::vector<cache::byte_copy>&) const {
   const auto part = kv_->tokens.encoder_part(slot, kv_->tokens.encoder_length(slot));
-  auto views = cache::tensors_of({part}, into);
+  auto views = cache::tensors_of({part}, output);
   kv_->run([&] { views.front().copy_(part); });
 }
 
-void device_cross_layer::import_slot(int slot, int length, std::span<const std::byte> from,
+void device_cross_layer::import_slot(int slot, int length, std::span<const std::byte> input,
                                      std::vector<cache::byte_copy>&) {
   const auto part = kv_->tokens.encoder_part(slot, length);
-  const auto views = cache::tensors_of({part}, from);
+  const auto views = cache::tensors_of({part}, input);
   kv_->run([&] { part.copy_(views.front()); });
   kv_->tokens.set_encoder_length(slot, length);
 }

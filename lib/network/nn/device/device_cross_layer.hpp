@@ -23,11 +23,11 @@ class device_cross_layer final : public cache::layer {
   void advance(const cache::step& step) override;
   void truncate(int slot, int length) override { kv_->tokens.set_encoder_length(slot, length); }
   void clear(int slot) override { truncate(slot, 0); }
-  void copy(int from, int to, int begin, int end) override;
+  void copy(int source, int target, int begin, int end) override;
 
   std::int64_t exported_bytes(int length) const override;
-  void export_slot(int slot, std::span<std::byte> into, std::vector<cache::byte_copy>& later) const override;
-  void import_slot(int slot, int length, std::span<const std::byte> from,
+  void export_slot(int slot, std::span<std::byte> output, std::vector<cache::byte_copy>& later) const override;
+  void import_slot(int slot, int length, std::span<const std::byte> input,
                    std::vector<cache::byte_copy>& later) override;
 
   slot_footprint footprint_terms() const override { return {}; }

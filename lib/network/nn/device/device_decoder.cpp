@@ -30,12 +30,12 @@ using tensor_reader = part_reader<tensors, device::tensor_weights>;
 enum class result : std::uint8_t { attended, mixed, gated, routed, joined };
 
 result result_of(const models::block_spec& block) {
-  if (std::holds_alternative<models::attention_spec>(block.what)) return result::attended;
-  if (std::holds_alternative<models::mlp_spec>(block.what)) return result::gated;
-  if (std::holds_alternative<models::layer_input_spec>(block.what)) return result::gated;
-  if (std::holds_alternative<models::low_rank_spec>(block.what)) return result::joined;
-  if (std::holds_alternative<models::channel_mix_spec>(block.what)) return result::joined;
-  return std::holds_alternative<models::moe_spec>(block.what) ? result::routed : result::mixed;
+  if (std::holds_alternative<models::attention_spec>(block.part)) return result::attended;
+  if (std::holds_alternative<models::mlp_spec>(block.part)) return result::gated;
+  if (std::holds_alternative<models::layer_input_spec>(block.part)) return result::gated;
+  if (std::holds_alternative<models::low_rank_spec>(block.part)) return result::joined;
+  if (std::holds_alternative<models::channel_mix_spec>(block.part)) return result::joined;
+  return std::holds_alternative<models::moe_spec>(block.part) ? result::routed : result::mixed;
 }
 
 void check_parallel(const std::vector<models::block_spec>& blocks) {
@@ -49,7 +49,7 @@ void check_parallel(const std::vector<models::block_spec>& blocks) {
 
 struct device_encoder {
   device::embedding embedding;
-  blocks<tensors> all;
+  blocks<tensors> stack;
   device::norm norm;
 };
 
@@ -86,11 +86,11 @@ class device_decoder final : public device_network {
     const auto rows_of = [&](std::int64_t width, at::ScalarType type) {
       return at::empty({tokens, width}, at::TensorOptions(device()).dtype(type));
     };
-    const auto begun = std::min(tokens, device::most_begun_rows);
+    const auto begun = std::min(tokens, device::max_begun_rows);
     const auto squares = (hidden_ + device::squared_numbers - 1) / device::squared_numbers;
     scratch_widths widths;
     widths.add(blocks_);
-    if (encoder_) widths.add(encoder_->all);
+    if (encoder_) widths.add(encoder_->stack);
     return {.x = rows_of(hidden_, at::kFloat),
             .weighted = at::empty({begun, hidden_}, at::TensorOptions(device()).dtype(type())),
             .squares = at::empty({begun, squares}, at::TensorOptions(device()).dtype(at::kFloat)),
@@ -109,15 +109,15 @@ class device_decoder final : public device_network {
             .partial = rows_of(ranks_ ? std::max(hidden_, embedding_.width) : 0, at::kFloat)};
   }
 
-  at::Tensor forward(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
+  at::Tensor forward(device::operators& ops, const device::step_rows& rows, const at::Tensor& last,
                      const at::Tensor& outputs, const device_memory& memory,
                      const device_scratch& scratch) const override {
-    device_pass on(by, ranks(), rows, outputs, memory, scratch);
-    const auto embedded = on.embed(embedding_, last);
-    if (layer_inputs_) on.read_layer_inputs(*layer_inputs_, last, embedded);
-    if (streams_) on.start_streams(*streams_, embedded);
-    auto x = blocks_.run(on, embedded);
-    if (streams_ && !on.is_empty(x)) on.join_streams(*streams_, x);
+    device_pass pass(ops, ranks(), rows, outputs, memory, scratch);
+    const auto embedded = pass.embed(embedding_, last);
+    if (layer_inputs_) pass.read_layer_inputs(*layer_inputs_, last, embedded);
+    if (streams_) pass.start_streams(*streams_, embedded);
+    auto x = blocks_.run(pass, embedded);
+    if (streams_ && !pass.is_empty(x)) pass.join_streams(*streams_, x);
     return x;
   }
 
@@ -125,31 +125,31 @@ class device_decoder final : public device_network {
   const pooler* pooling() const noexcept override { return pooler_ ? &*pooler_ : nullptr; }
   std::int64_t second_text() const noexcept override { return embedding_.second_text; }
 
-  at::Tensor read_texts(device::operators& by, const device::step_rows& rows, const at::Tensor& last,
+  at::Tensor read_texts(device::operators& ops, const device::step_rows& rows, const at::Tensor& last,
                         const at::Tensor& outputs, const device_memory& memory,
                         const device_scratch& scratch) const override {
-    encoder_pass on(by, ranks(), rows, outputs, memory, scratch);
-    return blocks_.run(on, on.embed(embedding_, last));
+    encoder_pass pass(ops, ranks(), rows, outputs, memory, scratch);
+    return blocks_.run(pass, pass.embed(embedding_, last));
   }
 
   bool has_encoder() const noexcept override { return encoder_.has_value(); }
   bool has_position_table() const noexcept override { return embedding_.positions.defined(); }
 
-  void encode(device::operators& by, const device::step_rows& rows, const at::Tensor& last, const device_memory& memory,
-              const device_scratch& scratch) const override {
+  void encode(device::operators& ops, const device::step_rows& rows, const at::Tensor& last,
+              const device_memory& memory, const device_scratch& scratch) const override {
     if (!encoder_) throw std::logic_error("this model has no encoder");
-    const at::Tensor all;
-    encoder_pass on(by, ranks(), rows, all, memory, scratch);
-    const auto x = encoder_->all.run(on, on.embed(encoder_->embedding, last));
-    for (const auto& block : blocks_.all())
-      if (const auto* cross = std::get_if<device::cross_attention>(&block.what))
-        on.store_encoder_input(x, encoder_->norm, *cross);
+    const at::Tensor outputs;
+    encoder_pass pass(ops, ranks(), rows, outputs, memory, scratch);
+    const auto x = encoder_->stack.run(pass, pass.embed(encoder_->embedding, last));
+    for (const auto& block : blocks_.items())
+      if (const auto* cross = std::get_if<device::cross_attention>(&block.part))
+        pass.store_encoder_input(x, encoder_->norm, *cross);
   }
 
-  void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const override {
-    if (!head_.vocabulary) return on.score(rows, norm_, head_, logits);
+  void score(device::operators& ops, const at::Tensor& rows, const at::Tensor& logits) const override {
+    if (!head_.vocabulary) return ops.score(rows, norm_, head_, logits);
     const auto part = at::empty({rows.size(0), head_.vocabulary.count}, logits.options());
-    on.score(rows, norm_, head_, part);
+    ops.score(rows, norm_, head_, part);
     gather(part, logits);
   }
 
@@ -169,7 +169,7 @@ class device_decoder final : public device_network {
 
   static device_encoder read_encoder(const models::encoder_spec& spec, tensor_reader& read) {
     return {.embedding = read.read(spec.embedding),
-            .all = blocks<tensors>(read.read(spec.blocks, true)),
+            .stack = blocks<tensors>(read.read(spec.blocks, true)),
             .norm = read.read(spec.final_norm)};
   }
 

@@ -38,10 +38,10 @@ void check_type(const device_model& model, const cache::options& options) {
         model.backend->name());
 }
 
-void check_codecs(const device_model& model, const cache::quantization& how) {
-  if (how.keys->format() == nullptr || how.values->format() == nullptr)
-    refuse("kv_quantization has keys {} and values {}; caches on {} have no codecs of your own", how.keys->name(),
-           how.values->name(), model.backend->name());
+void check_codecs(const device_model& model, const cache::quantization& codecs) {
+  if (codecs.keys->format() == nullptr || codecs.values->format() == nullptr)
+    refuse("kv_quantization has keys {} and values {}; caches on {} have no codecs of your own", codecs.keys->name(),
+           codecs.values->name(), model.backend->name());
 }
 
 void check_together(const device_model& model, const cache::options& options) {
@@ -57,8 +57,8 @@ void check_together(const device_model& model, const cache::options& options) {
     refuse("sinks are set; caches on {} have them where all layers have the same window", device);
 }
 
-void copy_parts(const std::vector<at::Tensor>& from, const std::vector<at::Tensor>& to) {
-  for (std::size_t part = 0; part < from.size(); ++part) to[part].copy_(from[part], true);
+void copy_parts(const std::vector<at::Tensor>& source, const std::vector<at::Tensor>& target) {
+  for (std::size_t part = 0; part < source.size(); ++part) target[part].copy_(source[part], true);
 }
 
 /// The options are valid for a cache in host memory.
@@ -157,16 +157,16 @@ bool device_kv_layer::can_truncate(int slot, int length) const {
 
 void device_kv_layer::truncate(int slot, int length) {
   auto& tokens = kv_->tokens;
-  if (const auto* const from = needed_snapshot(slot, length)) {
-    kv_->run([&] { copy_parts(from->overwritten, tokens.live_parts_of(slot, length)); });
+  if (const auto* const snapshot = needed_snapshot(slot, length)) {
+    kv_->run([&] { copy_parts(snapshot->overwritten, tokens.live_parts_of(slot, length)); });
     kv_->states.drop(slot);
-    past(slot).most = from->most;
+    past(slot).most = snapshot->most;
     tokens.truncate(slot, 0);
     tokens.fill(slot, length);
   } else {
     tokens.truncate(slot, length);
   }
-  std::erase_if(past(slot).snapshots, [&](const auto& each) { return each.length > length; });
+  std::erase_if(past(slot).snapshots, [&](const auto& entry) { return entry.length > length; });
   if (length > 0) return;
   past(slot).most = 0;
   kv_->states.drop(slot);
@@ -183,27 +183,27 @@ void device_kv_layer::take_snapshot(int slot) {
 }
 
 void device_kv_layer::drop_snapshot(int slot, int length) {
-  std::erase_if(past(slot).snapshots, [&](const auto& each) { return each.length == length; });
+  std::erase_if(past(slot).snapshots, [&](const auto& entry) { return entry.length == length; });
 }
 
-void device_kv_layer::copy(int from, int to, int begin, int end) {
+void device_kv_layer::copy(int source, int target, int begin, int end) {
   auto& tokens = kv_->tokens;
   if (!overwrites()) {
     const auto added = [&](int slot) { return tokens.parts_of(slot, end).front().narrow(1, begin, end - begin); };
-    kv_->run([&] { added(to).copy_(added(from), true); });
-    tokens.advance(cache::step({{.slot = to, .count = end - begin}}));
+    kv_->run([&] { added(target).copy_(added(source), true); });
+    tokens.advance(cache::step({{.slot = target, .count = end - begin}}));
     return;
   }
-  const auto* const back = needed_snapshot(from, end);
+  const auto* const back = needed_snapshot(source, end);
   kv_->run([&] {
-    kv_->states.restore(from);
-    copy_parts(tokens.parts_of(from, end), tokens.parts_of(to, end));
-    if (back) copy_parts(back->overwritten, tokens.live_parts_of(to, end));
+    kv_->states.restore(source);
+    copy_parts(tokens.parts_of(source, end), tokens.parts_of(target, end));
+    if (back) copy_parts(back->overwritten, tokens.live_parts_of(target, end));
   });
-  kv_->states.drop(to);
-  past(to).most = back ? back->most : past(from).most;
-  tokens.truncate(to, 0);
-  tokens.fill(to, end);
+  kv_->states.drop(target);
+  past(target).most = back ? back->most : past(source).most;
+  tokens.truncate(target, 0);
+  tokens.fill(target, end);
 }
 
 std::int64_t device_kv_layer::exported_bytes(int length) const {
@@ -212,25 +212,25 @@ std::int64_t device_kv_layer::exported_bytes(int length) const {
   return bytes;
 }
 
-void device_kv_layer::export_slot(int slot, std::span<std::byte> into, std::vector<cache::byte_copy>&) const {
+void device_kv_layer::export_slot(int slot, std::span<std::byte> output, std::vector<cache::byte_copy>&) const {
   const auto mark = static_cast<std::size_t>(mark_bytes());
-  if (mark > 0) std::memcpy(into.data(), &past(slot).most, mark);
+  if (mark > 0) std::memcpy(output.data(), &past(slot).most, mark);
   const auto parts = kv_->tokens.parts_of(slot, kv_->tokens.length(slot));
-  const auto views = cache::tensors_of(parts, into.subspan(mark));
+  const auto views = cache::tensors_of(parts, output.subspan(mark));
   kv_->run([&] {
     kv_->states.restore(slot);
     copy_parts(parts, views);
   });
 }
 
-void device_kv_layer::import_slot(int slot, int length, std::span<const std::byte> from,
+void device_kv_layer::import_slot(int slot, int length, std::span<const std::byte> input,
                                   std::vector<cache::byte_copy>&) {
   const auto mark = static_cast<std::size_t>(mark_bytes());
   const auto parts = kv_->tokens.parts_of(slot, length);
-  const auto views = cache::tensors_of(parts, from.subspan(mark));
+  const auto views = cache::tensors_of(parts, input.subspan(mark));
   kv_->tokens.fill(slot, length);
   kv_->states.drop(slot);
-  if (mark > 0) std::memcpy(&past(slot).most, from.data(), mark);
+  if (mark > 0) std::memcpy(&past(slot).most, input.data(), mark);
   kv_->run([&] { copy_parts(views, parts); });
 }
 

@@ -69,15 +69,15 @@ class device_kv_layer final : public cache::layer {
   void clear(int slot) override { truncate(slot, 0); }
   void take_snapshot(int slot) override;
   void drop_snapshot(int slot, int length) override;
-  void copy(int from, int to, int begin, int end) override;
+  void copy(int source, int target, int begin, int end) override;
 
   std::int64_t exported_bytes(int length) const override;
   bool has_finite_numbers(std::span<const std::byte> exported, int length) const override {
     return kv_->tokens.has_finite_numbers(
         exported.subspan(std::min(exported.size(), static_cast<std::size_t>(mark_bytes()))), length, 0);
   }
-  void export_slot(int slot, std::span<std::byte> into, std::vector<cache::byte_copy>& later) const override;
-  void import_slot(int slot, int length, std::span<const std::byte> from,
+  void export_slot(int slot, std::span<std::byte> output, std::vector<cache::byte_copy>& later) const override;
+  void import_slot(int slot, int length, std::span<const std::byte> input,
                    std::vector<cache::byte_copy>& later) override;
 
   slot_footprint footprint_terms() const override { return {.fixed = kv_->slot_bytes}; }

@@ -20,7 +20,7 @@ class pooler;
 /// The intermediate tensors of forwards of up to a number of tokens. Their addresses never change.
 struct device_scratch {
   at::Tensor x;          // [tokens, hidden] float32
-  at::Tensor weighted;   // [most_begun_rows at most, hidden], of norm_input
+  at::Tensor weighted;   // [max_begun_rows at most, hidden], of norm_input
   at::Tensor squares;    // [the same, hidden / squared_numbers] float32
   at::Tensor qkv;        // [tokens, (heads + 2 kv_heads) * head_dim], or what goes into a recurrent mixer
   at::Tensor sink_q;     // [tokens, heads * head_dim], where a cache has sinks
@@ -82,7 +82,7 @@ class device_network {
   /// Enqueues the step's forward, whose tokens go to the cache. Returns the hidden states after the tokens that
   /// `outputs` names (int32; undefined: after all), in that order: [outputs, hidden], in the scratch. `last` [slots]
   /// int32 are the tokens last sampled in each slot. Arguments are valid, and the scratch has a row for each token.
-  virtual at::Tensor forward(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
+  virtual at::Tensor forward(device::operators& ops, const device::step_rows& rows, const at::Tensor& last,
                              const at::Tensor& outputs, const device_memory& memory,
                              const device_scratch& scratch) const = 0;
 
@@ -92,7 +92,7 @@ class device_network {
   /// Enqueues the encoder over the step's rows, each a whole encoder input. Writes what cross layers keep of them to
   /// the cache, where they do not count yet. Arguments are as those of forward(). Throws std::logic_error if there is
   /// no encoder.
-  virtual void encode(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
+  virtual void encode(device::operators& ops, const device::step_rows& rows, const at::Tensor& last,
                       const device_memory& memory, const device_scratch& scratch) const = 0;
 
   virtual bool generates() const noexcept { return true; }
@@ -105,13 +105,13 @@ class device_network {
 
   /// Enqueues a pass over the step's rows, each a whole text. Returns hidden states as forward() does. Nothing is
   /// cached. Throws std::logic_error if it makes no vectors of texts.
-  virtual at::Tensor read_texts(device::operators& on, const device::step_rows& rows, const at::Tensor& last,
+  virtual at::Tensor read_texts(device::operators& ops, const device::step_rows& rows, const at::Tensor& last,
                                 const at::Tensor& outputs, const device_memory& memory,
                                 const device_scratch& scratch) const;
 
   /// logits [rows, vocabulary] float32, of rows that forward() returned. They stay as they are on ranks that do not
   /// gather.
-  virtual void score(device::operators& on, const at::Tensor& rows, const at::Tensor& logits) const = 0;
+  virtual void score(device::operators& ops, const at::Tensor& rows, const at::Tensor& logits) const = 0;
 };
 
 }  // namespace cogen::nn

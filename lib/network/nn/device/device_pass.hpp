@@ -11,9 +11,9 @@ namespace cogen::nn {
 class device_pass {
  public:
   /// Arguments are those of device_network::forward(), and its ranks(), and must outlive it.
-  device_pass(device::operators& on, device::collectives* ranks, const device::step_rows& rows,
+  device_pass(device::operators& ops, device::collectives* ranks, const device::step_rows& rows,
               const at::Tensor& outputs, const device_memory& memory, const device_scratch& scratch)
-      : on_(on),
+      : ops_(ops),
         ranks_(ranks),
         rows_(rows),
         outputs_(outputs),
@@ -27,56 +27,58 @@ class device_pass {
   /// The rows of the outputs.
   at::Tensor keep(const at::Tensor& x) const;
 
-  at::Tensor embed(const device::embedding& from, const at::Tensor& last) const;
+  at::Tensor embed(const device::embedding& embeddings, const at::Tensor& last) const;
   void keep_embeddings(const at::Tensor& x) const;
   at::Tensor beside_embeddings(const at::Tensor& x) const;
-  at::Tensor norm_linear(const at::Tensor& x, const device::norm& before, const device::projection& by,
+  at::Tensor norm_linear(const at::Tensor& x, const device::norm& pre_norm, const device::projection& linear,
                          std::int64_t outputs) const;
-  at::Tensor attend(const device::heads& how, int layer, const at::Tensor& qkv) const;
-  at::Tensor attend_to_encoder_input(const device::heads& how, int layer, const at::Tensor& q) const;
-  at::Tensor attend_to_latents(const at::Tensor& x, const device::norm& before,
+  at::Tensor attend(const device::heads& attention, int layer, const at::Tensor& qkv) const;
+  at::Tensor attend_to_encoder_input(const device::heads& attention, int layer, const at::Tensor& q) const;
+  at::Tensor attend_to_latents(const at::Tensor& x, const device::norm& pre_norm,
                                const device::latent_attention& part) const;
-  at::Tensor scan(const device::selective_scan& by, int layer, const at::Tensor& x_and_gate) const;
-  at::Tensor mix(const at::Tensor& x, const device::norm& before, const device::recurrent_mixer& by) const;
-  at::Tensor mix_times(const at::Tensor& x, const device::norm& before, const device::time_mix& by) const;
-  at::Tensor mix_channels(const at::Tensor& x, const device::norm& before, const device::channel_mix& by) const;
-  at::Tensor norm_activated(const at::Tensor& x, const device::norm& before, const device::projection& by,
-                            const parts::activation& how, std::int64_t intermediate) const;
+  at::Tensor scan(const device::selective_scan& mamba, int layer, const at::Tensor& x_and_gate) const;
+  at::Tensor mix(const at::Tensor& x, const device::norm& pre_norm, const device::recurrent_mixer& part) const;
+  at::Tensor mix_times(const at::Tensor& x, const device::norm& pre_norm, const device::time_mix& part) const;
+  at::Tensor mix_channels(const at::Tensor& x, const device::norm& pre_norm, const device::channel_mix& part) const;
+  at::Tensor norm_activated(const at::Tensor& x, const device::norm& pre_norm, const device::projection& linear,
+                            const parts::activation& function, std::int64_t intermediate) const;
 
-  void read_layer_inputs(const device::layer_inputs& from, const at::Tensor& last, const at::Tensor& x) const;
-  at::Tensor gate_layer_input(const at::Tensor& x, const device::norm& before, const device::layer_input& by) const;
+  void read_layer_inputs(const device::layer_inputs& vectors, const at::Tensor& last, const at::Tensor& x) const;
+  at::Tensor gate_layer_input(const at::Tensor& x, const device::norm& pre_norm, const device::layer_input& part) const;
 
-  at::Tensor low_rank(const at::Tensor& x, const device::norm& before, const device::low_rank& by) const;
-  void start_streams(const device::streams& by, const at::Tensor& x) const { on_.start_streams(by, x, streams_); }
-  void step_streams(const device::stream_step& by, const at::Tensor& x);
-  void join_streams(const device::streams& by, const at::Tensor& x) const { on_.join_streams(by, streams_, x); }
-  void linear_add_to_streams(const at::Tensor& y, const device::projection& by, const device::norm& after) const {
-    on_.linear_add_to_streams(y, by, after, streams_);
+  at::Tensor low_rank(const at::Tensor& x, const device::norm& pre_norm, const device::low_rank& part) const;
+  void start_streams(const device::streams& part, const at::Tensor& x) const { ops_.start_streams(part, x, streams_); }
+  void step_streams(const device::stream_step& step, const at::Tensor& x);
+  void join_streams(const device::streams& part, const at::Tensor& x) const { ops_.join_streams(part, streams_, x); }
+  void linear_add_to_streams(const at::Tensor& y, const device::projection& linear, const device::norm& after) const {
+    ops_.linear_add_to_streams(y, linear, after, streams_);
   }
 
   at::Tensor zeros_like(const at::Tensor& x) const;
-  void add_rows(const at::Tensor& rows, const device::residual& how, const at::Tensor& x) const;
+  void add_rows(const at::Tensor& rows, const device::residual& update, const at::Tensor& x) const;
 
   /// Normed rows, and the experts' shares in their results.
   struct routed_rows {
     at::Tensor normed;
     at::Tensor shares;
   };
-  routed_rows route(const at::Tensor& x, const device::norm& before, const device::mixture_of_experts& by) const;
-  void add_experts(const routed_rows& routed, const device::mixture_of_experts& by, const device::residual& how,
+  routed_rows route(const at::Tensor& x, const device::norm& pre_norm, const device::mixture_of_experts& moe) const;
+  void add_experts(const routed_rows& routed, const device::mixture_of_experts& moe, const device::residual& update,
                    const at::Tensor& x) const;
-  void linear_add(const at::Tensor& y, const device::projection& by, const device::residual& how, const at::Tensor& x);
+  void linear_add(const at::Tensor& y, const device::projection& linear, const device::residual& update,
+                  const at::Tensor& x);
 
-  /// Keys and values of encoder inputs, whose hidden states are before(x), go to the cross layer of a part.
-  void store_encoder_input(const at::Tensor& x, const device::norm& before, const device::cross_attention& part) const;
+  /// Keys and values of encoder inputs, whose hidden states are pre_norm(x), go to the cross layer of a part.
+  void store_encoder_input(const at::Tensor& x, const device::norm& pre_norm,
+                           const device::cross_attention& part) const;
 
  protected:
-  at::Tensor attended(std::int64_t rows, const device::heads& how) const;
+  at::Tensor attended(std::int64_t rows, const device::heads& attention) const;
 
-  /// What before(x) is made of: x, and what the last product has begun of that norm.
-  device::norm_input input_of(const at::Tensor& x, const device::norm& before) const;
+  /// What pre_norm(x) is made of: x, and what the last product has begun of that norm.
+  device::norm_input input_of(const at::Tensor& x, const device::norm& pre_norm) const;
 
-  device::operators& on_;
+  device::operators& ops_;
   device::collectives* const ranks_;
   const device::step_rows& rows_;
   const at::Tensor& outputs_;
@@ -93,7 +95,7 @@ class device_pass {
 class encoder_pass : public device_pass {
  public:
   using device_pass::device_pass;
-  at::Tensor attend(const device::heads& how, int layer, const at::Tensor& qkv) const;
+  at::Tensor attend(const device::heads& attention, int layer, const at::Tensor& qkv) const;
 };
 
 }  // namespace cogen::nn

@@ -31,14 +31,14 @@ void embed_on_device(const device_model& model, std::span<const encoder_text> te
   model.backend->synchronize();
   model.backend->make_stream()->run_on_stream([&] {
     const auto& network = *model.network;
-    const auto& by = *network.pooling();
+    const auto& pooling = *network.pooling();
     const auto operators = model.backend->make_operators();
     const auto cache = no_cache(network);
     const auto last = at::zeros({1}, at::TensorOptions(network.device()).dtype(at::kInt));
     const auto scratch = network.make_scratch(longest_of(texts), false);
     step_block block(*model.backend, longest_of(texts));
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      const packed_texts text(texts.subspan(i, 1), by);
+      const packed_texts text(texts.subspan(i, 1), pooling);
       const auto count = static_cast<std::int64_t>(text.tokens.size());
       block.write_text(text.tokens, texts[i].second.value_or(static_cast<int>(count)), network.second_text(),
                        text.outputs);
@@ -47,7 +47,7 @@ void embed_on_device(const device_model& model, std::span<const encoder_text> te
           network.read_texts(*operators, block.rows(), last, block.outputs(), {cache}, scratch.first(count))
               .to(at::kCPU, at::kFloat)
               .contiguous();
-      text.pool(by, states.mutable_data_ptr<float>(), states.size(1), states.size(1),
+      text.pool(pooling, states.mutable_data_ptr<float>(), states.size(1), states.size(1),
                 vectors.narrow(0, static_cast<std::int64_t>(i), 1));
     }
   });

@@ -19,7 +19,7 @@ class encoder_reader {
   encoder_reader(const device::backend& where, const device_network& network, cache::device_cache& kv);
 
   /// The slot is empty. Has ended when it returns.
-  void read(device::operators& on, device::stream& work, int slot, std::span<const token> input);
+  void read(device::operators& ops, device::stream& work, int slot, std::span<const token> input);
 
   /// On the device.
   std::int64_t bytes() const noexcept { return block_.bytes() + scratch_.bytes(); }

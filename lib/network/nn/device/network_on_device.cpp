@@ -22,15 +22,15 @@ device_forward& network_on_device::forward_in(scratch& scratch) const {
   if (scratch.mode != compute_type::float32)
     throw std::invalid_argument(fmt::format(
         "the workspace's compute type is int8; models on {} compute in float32 alone", model_.backend->name()));
-  auto& by = scratch.on_device;
-  if (!by || by->network() != model_.network.get()) by = std::make_unique<device_forward>(model_);
-  return *by;
+  auto& runner = scratch.on_device;
+  if (!runner || runner->network() != model_.network.get()) runner = std::make_unique<device_forward>(model_);
+  return *runner;
 }
 
 void network_on_device::forward(const batch& batch, cache::cache& cache, scratch& scratch,
                                 const at::Tensor& logits) const {
-  auto& by = forward_in(scratch);
-  by.run(batch, kv_on(model_, cache), logits);
+  auto& runner = forward_in(scratch);
+  runner.run(batch, kv_on(model_, cache), logits);
 }
 
 void network_on_device::embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const {
@@ -40,8 +40,8 @@ void network_on_device::embed(std::span<const encoder_text> texts, scratch& scra
 
 void network_on_device::encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const {
   if (!has_encoder()) return network::encode(batch, cache, scratch);
-  auto& by = forward_in(scratch);
-  by.encode(batch, kv_on(model_, cache));
+  auto& runner = forward_in(scratch);
+  runner.encode(batch, kv_on(model_, cache));
 }
 
 std::string_view network_on_device::weight_type() const noexcept {

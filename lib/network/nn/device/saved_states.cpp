@@ -4,12 +4,13 @@
 
 namespace cogen::nn {
 
-saved_states::saved_states(const cache::device_cache& of) : of_(of), saved_(static_cast<std::size_t>(of.slots())) {
-  if (of.has_states()) copies_ = at::empty({of.slots(), 1, state(0).size(2)}, state(0).options());
+saved_states::saved_states(const cache::device_cache& cache)
+    : cache_(cache), saved_(static_cast<std::size_t>(cache.slots())) {
+  if (cache.has_states()) copies_ = at::empty({cache.slots(), 1, state(0).size(2)}, state(0).options());
 }
 
 void saved_states::save(int slot) {
-  if (!of_.has_states()) return;
+  if (!cache_.has_states()) return;
   restore(slot);
   copy(slot).copy_(state(slot), true);
   saved_[static_cast<std::size_t>(slot)] = true;

@@ -12,8 +12,8 @@ namespace cogen::nn {
 /// Copies are enqueued on the device's current stream.
 class saved_states {
  public:
-  /// `of` must outlive it.
-  explicit saved_states(const cache::device_cache& of);
+  /// `cache` must outlive it.
+  explicit saved_states(const cache::device_cache& cache);
 
   /// Saves the slot's state, before a step. Nothing changes if it throws.
   void save(int slot);
@@ -25,10 +25,10 @@ class saved_states {
   void drop(int slot) { saved_[static_cast<std::size_t>(slot)] = false; }
 
  private:
-  at::Tensor state(int slot) const { return of_.live_parts_of(slot, 1).back(); }
+  at::Tensor state(int slot) const { return cache_.live_parts_of(slot, 1).back(); }
   at::Tensor copy(int slot) const { return copies_.narrow(0, slot, 1); }
 
-  const cache::device_cache& of_;
+  const cache::device_cache& cache_;
   at::Tensor copies_;        // [slots, 1, numbers of all states], or none
   std::vector<bool> saved_;  // [slots]
 };

@@ -75,8 +75,8 @@ class step_block {
     sections
   };
 
-  at::Tensor section(const at::Tensor& of, section_name which, std::int64_t count) const {
-    return of.narrow(0, which * stride_, count);
+  at::Tensor section(const at::Tensor& tensor, section_name which, std::int64_t count) const {
+    return tensor.narrow(0, which * stride_, count);
   }
   std::int32_t* host(section_name which) const {
     return host_[turn_].mutable_data_ptr<std::int32_t>() + which * stride_;

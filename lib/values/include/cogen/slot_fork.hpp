@@ -2,13 +2,13 @@
 
 namespace cogen {
 
-/// How an empty slot of a KV cache begins: with the first `end` tokens of slot `from`, and its encoder input. It reads
-/// the first `shared` of them in slot `parent`, which holds all of those itself; the others are copied.
+/// How an empty slot of a KV cache begins: with the first `end` tokens of slot `source`, and its encoder input. It
+/// reads the first `shared` of them in slot `parent`, which holds all of those itself; the others are copied.
 struct slot_fork {
   int slot = -1;
   int parent = -1;  ///< -1: none
   int shared = 0;   ///< a multiple of the cache's block, at most `end`
-  int from = -1;
+  int source = -1;
   int end = 0;
 
   bool copies() const noexcept { return end > shared; }

@@ -38,7 +38,7 @@ class fairness_counters {
   virtual void dropped(std::uint64_t tenant, std::int64_t tokens) = 0;
 
   /// The tenant's mark when it takes turns at this.
-  virtual double mark(std::uint64_t tenant, turn at) const = 0;
+  virtual double mark(std::uint64_t tenant, turn resource) const = 0;
 };
 
 }  // namespace cogen::scheduler

@@ -26,7 +26,7 @@ class preemption_policy {
 
   /// A strict weak ordering: true if `a` is preempted before `b`. Among equals, the one idle longest is preempted
   /// first.
-  virtual bool before(const holder& a, const holder& b) const = 0;
+  virtual bool precedes(const holder& a, const holder& b) const = 0;
 };
 
 /// Preempts the sequence that has been idle longest.

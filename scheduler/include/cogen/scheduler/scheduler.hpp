@@ -150,7 +150,7 @@ class scheduler {
   /// its snapshot, measured by limits.usage, then stored() names the entry under which the caller must provide it
   /// before the next step is executed. Otherwise, or if the snapshot holds more tokens than the sequence may, the
   /// tokens are recomputed. Throws as above, and std::invalid_argument for an invalid snapshot.
-  sequence_id resume(const sequence_options& options, const resume_state& before);
+  sequence_id resume(const sequence_options& options, const resume_state& history);
 
   /// Starts a run of an idle sequence. Throws std::logic_error if it is not idle, std::length_error if the run does not
   /// fit, std::invalid_argument and deadline_unreachable as above, std::out_of_range for an unknown id.
@@ -214,7 +214,7 @@ class scheduler {
   step next(time now = {});
 
   /// As above, into a step whose memory is reused: allocates nothing if that suffices.
-  void next(time now, step& into);
+  void next(time now, step& plan);
 
   /// When to call next() again after an empty step, if nothing else happens: an idle sequence's slot may then be taken
   /// for one that waits. Empty if time alone changes nothing.
@@ -229,7 +229,7 @@ class scheduler {
   /// Absorbs what a late row sampled, whose step was absorbed, and returns the events of that. Until then its run waits
   /// as if the row were in flight: the sequence keeps its slot, is not ready, and can be abandoned or cancelled. If the
   /// run has ended meanwhile, nothing happens.
-  std::vector<event> absorb(const late_sample& what);
+  std::vector<event> absorb(const late_sample& sample);
 
   /// The oldest transition of a sequence that was not returned yet. What happened to one sequence meanwhile is reported
   /// as at most two: it was preempted, and it has a slot. Transitions of removed sequences are dropped. Allocates no
@@ -246,7 +246,7 @@ class scheduler {
   /// must provide the copy under the returned name before that step is executed. Nothing is returned, and nothing
   /// happens, if there is no slot or memory for it, while sequences wait for one, and without limits.prefix_caching.
   /// Throws std::invalid_argument for a snapshot that is inexact or does not have the tokens, and std::bad_alloc.
-  std::optional<swap_id> restore_prefix(const cached_prefix& what);
+  std::optional<swap_id> restore_prefix(const cached_prefix& prefix);
 
   /// How many tokens, first ones of these but not the last, a sequence of that cache salt would share now.
   int cached_prefix_length(const cache_salt& salt, std::span<const token> tokens) const;

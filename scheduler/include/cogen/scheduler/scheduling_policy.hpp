@@ -23,7 +23,7 @@ struct candidate {
 };
 
 /// Which run is served first among those that wait for a slot or for prefill. Derive from this class to add a policy.
-/// Only before() has to be overridden.
+/// Only precedes() has to be overridden.
 ///
 /// After an exception from a policy or its counters, or if its order is found not to be a strict weak ordering, the
 /// scheduler orders runs by arrival, and next() throws std::logic_error with what the policy did. That ends an engine
@@ -34,22 +34,22 @@ class scheduling_policy {
 
   /// A strict weak ordering: true if `a` is served before `b`. The result for two candidates never changes; a candidate
   /// whose `tokens` has decreased is another candidate. Equal candidates are served by arrival.
-  virtual bool before(const candidate& a, const candidate& b) const = 0;
+  virtual bool precedes(const candidate& a, const candidate& b) const = 0;
 
   /// Whether `waits`, for which there is no room, takes the slot of `runs`, which is then preempted. Asked only if
-  /// before() puts `waits` first; if the policy divides, of runs of two tenants, only if that of `runs` holds two slots
-  /// more, or yet more. A run that was displaced itself displaces only those that were requested, or granted
+  /// precedes() puts `waits` first; if the policy divides, of runs of two tenants, only if that of `runs` holds two
+  /// slots more, or yet more. A run that was displaced itself displaces only those that were requested, or granted
   /// credits, after that; so every run makes progress, also if its place in the order changes as it runs.
   virtual bool displaces(const candidate& /*waits*/, const candidate& /*runs*/) const { return false; }
 
   /// True: refuses a run with deadline_unreachable if it would end after its deadline, as far as can be estimated. The
-  /// estimate multiplies the time per token in full steps by the tokens of this run, of those that before() puts ahead
-  /// of it and of those that decode. Future samples are estimated from the lengths of past runs; newer steps and runs
-  /// weigh more. Nothing is refused before the first full step. Takes time in proportion to the runs ahead.
+  /// estimate multiplies the time per token in full steps by the tokens of this run, of those that precedes() puts
+  /// ahead of it and of those that decode. Future samples are estimated from the lengths of past runs; newer steps and
+  /// runs weigh more. Nothing is refused before the first full step. Takes time in proportion to the runs ahead.
   virtual bool refuses_late() const { return false; }
 
-  /// The service counters of tenants, for a policy that divides service between them; before() then orders the runs of
-  /// one tenant only. Asked once; valid as long as the policy. Null: no division.
+  /// The service counters of tenants, for a policy that divides service between them; precedes() then orders the runs
+  /// of one tenant only. Asked once; valid as long as the policy. Null: no division.
   virtual fairness_counters* divides() { return nullptr; }
 };
 

@@ -109,7 +109,7 @@ struct event {
     logits,    ///< a row with last_logits or all_logits is done; the last such event of a run has `last` and ends it
     finished,  ///< the run ended for `reason`
   };
-  kind what;
+  kind type;
   sequence_id sequence;
   int row = -1;  ///< -1: a late one
   bool last = false;
@@ -162,24 +162,24 @@ struct step {
   }
 
   /// The tokens of one of `rows`: [count], or none if it is chained. Valid as long as `tokens` is.
-  std::span<const token> tokens_of(const row& one) const {
-    if (one.chained) return {};
-    return std::span(tokens).subspan(static_cast<std::size_t>(one.first), static_cast<std::size_t>(one.count));
+  std::span<const token> tokens_of(const row& entry) const {
+    if (entry.chained) return {};
+    return std::span(tokens).subspan(static_cast<std::size_t>(entry.first), static_cast<std::size_t>(entry.count));
   }
 
   /// The draft tokens of one of `rows`: the last ones of its tokens. Valid as long as `tokens` is.
-  std::span<const token> drafts_of(const row& one) const {
-    return tokens_of(one).last(static_cast<std::size_t>(one.drafts));
+  std::span<const token> drafts_of(const row& entry) const {
+    return tokens_of(entry).last(static_cast<std::size_t>(entry.drafts));
   }
 
   /// What one of `rows` sampled after so many of its draft tokens.
-  token& sampled_of(const row& one, int drafts = 0) {
-    return sampled[static_cast<std::size_t>(one.first_sample + drafts)];
+  token& sampled_of(const row& entry, int drafts = 0) {
+    return sampled[static_cast<std::size_t>(entry.first_sample + drafts)];
   }
 
   /// The same.
-  token sampled_of(const row& one, int drafts = 0) const {
-    return sampled[static_cast<std::size_t>(one.first_sample + drafts)];
+  token sampled_of(const row& entry, int drafts = 0) const {
+    return sampled[static_cast<std::size_t>(entry.first_sample + drafts)];
   }
 
   /// Empties the step and keeps its memory.
@@ -201,8 +201,8 @@ enum class status : std::uint8_t {
 /// A transition of a sequence. From running to running: it got another slot.
 struct transition {
   sequence_id sequence;
-  status from;
-  status to;
+  status previous;
+  status current;
   int slot;  ///< that it got, or has given up
 };
 
