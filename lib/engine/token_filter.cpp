@@ -60,7 +60,7 @@ void token_filter::add_word(std::string_view word, const text::tokenizer& tokens
   word.remove_prefix(std::min(word.find_first_not_of(" \t\n\r\v\f"), word.size()));
   auto plain = tokens.encode(word);
   auto spaced = tokens.encode(" " + std::string(word));
-  const bool is_other = spaced.size() == plain.size() && spaced.front() != plain.front();
+  const bool is_other = !plain.empty() && spaced.size() == plain.size() && spaced.front() != plain.front();
   if (is_other || plain.empty()) add(std::move(spaced));
   add(std::move(plain));
 }
