@@ -128,6 +128,16 @@ BOOST_AUTO_TEST_CASE(what_is_too_much_is_refused_with_thing_value_and_limit) {
   BOOST_CHECK_THROW(token_filter(wanted, &tokens, static_cast<int>(tokens.size())), std::invalid_argument);
 }
 
+BOOST_AUTO_TEST_CASE(white_space_that_a_tokenizer_drops_forbids_nothing) {
+  auto spec = small_spec({});
+  spec.normalizer = {text::strip_step{true, true}};
+  const text::tokenizer tokens(std::move(spec));
+  BOOST_TEST(tokens.encode(" ").empty());
+  const auto filter = filter_of(tokens, {" ", "\t\n", "b"});
+  BOOST_TEST(forbidden(filter, {}, static_cast<int>(tokens.size())) == std::set{tokens.encode("b").front()},
+             boost::test_tools::per_element());
+}
+
 BOOST_AUTO_TEST_CASE(an_estimate_has_the_same_sentence) {
   toy_engine toy;
   const auto estimate = toy.running.estimate(asked({97}));
