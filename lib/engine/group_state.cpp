@@ -90,7 +90,7 @@ void group_state::settle(async::pending_operation& called) noexcept {
   next_.reset();
 }
 
-std::shared_ptr<async::pending_operation> group_state::offer(std::size_t index, const offer_of& offered) noexcept {
+std::shared_ptr<async::pending_operation> group_state::offer(std::size_t index, const stream_offer& offered) noexcept {
   const std::lock_guard lock(mutex_);
   auto& entry = members_[index];
   if (entry.over) return nullptr;

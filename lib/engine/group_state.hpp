@@ -21,7 +21,7 @@ class stream_state;
 class group_state final : public group_face, public std::enable_shared_from_this<group_state> {
  public:
   /// What a stream has for its reader.
-  struct offer_of {
+  struct stream_offer {
     bool piece = false;
     bool progress = false;
     bool ended = false;   ///< and all its pieces are read
@@ -43,7 +43,7 @@ class group_state final : public group_face, public std::enable_shared_from_this
   void abort() noexcept override;
 
   /// A stream has something. Returns the operation that this completes, for the stream to post; else null.
-  std::shared_ptr<async::pending_operation> offer(std::size_t index, const offer_of& offered) noexcept;
+  std::shared_ptr<async::pending_operation> offer(std::size_t index, const stream_offer& offered) noexcept;
 
   /// Whether an operation waits, or its handler has not run yet; one that wants progress, if asked for that.
   bool waits(bool for_progress) const noexcept;

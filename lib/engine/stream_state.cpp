@@ -733,10 +733,10 @@ void stream_state::offer_to_group() noexcept {
   const auto group = group_.lock();
   if (!group || busy()) return;
   const bool ended = is_over() && channel_.empty();
-  const group_state::offer_of offered{.piece = !channel_.empty(),
-                                      .progress = !awaits_progress() && reading_.news().has_value(),
-                                      .ended = ended,
-                                      .failed = ended && diagnostics_};
+  const group_state::stream_offer offered{.piece = !channel_.empty(),
+                                          .progress = !awaits_progress() && reading_.news().has_value(),
+                                          .ended = ended,
+                                          .failed = ended && diagnostics_};
   if (!offered) return;
   if (auto completed = group->offer(index_in_group_, offered)) keep(std::move(completed));
 }

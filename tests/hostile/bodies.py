@@ -100,11 +100,11 @@ def many_numbers(server):
     return refused_or_served(server.post("/detokenize", json.dumps({"tokens": [5] * 3000000})))
 
 
-def many_large_bodies(path, **body):
+def many_large_bodies(path, clients=16, **body):
     def case(server):
         text = json.dumps(body | {"max_tokens": 1})
         statuses = []
-        in_parallel(16, lambda _: statuses.append(refused_or_served(server.post(path, text))))
+        in_parallel(clients, lambda _: statuses.append(refused_or_served(server.post(path, text))))
         return statuses_of(statuses)
     return case
 
@@ -198,6 +198,7 @@ OPEN = {"15 MB of text to /tokenize": tokenize, "answers of /tokenize that nobod
         "49,000 biases of 20 prompts by 40 clients": many_biases(40, "/v1/completions", prompt=["x"] * 20, max_tokens=1),
         "stop strings of 100 clients that leave": many_stops, "stop strings of 500 prompts": stops_of_prompts, "16 prompts of 15 MB at once": many_large_bodies("/v1/completions", prompt="z q" * (LARGE // 3)),
         "16 chats of 15 MB at once": many_large_bodies("/v1/chat/completions", messages=said("z q" * (LARGE // 3))),
+        "4 prompts of 15 MB of which 10 tokens stay": many_large_bodies("/v1/completions", clients=4, prompt="z q" * (LARGE // 3), truncate_prompt_tokens=10),
         "16 chats of 400,000 messages at once": many_large_bodies("/v1/chat/completions", messages=said("x") * 400000),
         "4,200,000 values in arguments": arguments,
         "ten million brackets": deep_body, "fields that hold themselves": deep_parts, "24 bodies that never end": slow_bodies,

@@ -14,7 +14,7 @@
 namespace cogen::grammar {
 
 /// A JSON schema as its text has it. Throws json::json_error for one that is not JSON, and grammar_error for one that
-/// is no schema.
+/// is not a schema.
 boost::json::value parse_schema(std::string_view text);
 
 /// How the schemas in one that follows from another lie in the other.
