@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cogen/cache/codec.hpp>
-#include <cogen/cache/compressed_snapshot.hpp>
-#include <cogen/cache/kv_cache_spec.hpp>
-#include <cogen/cache/view.hpp>
+#include <cogen/detail/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/view.hpp>
+#include <cogen/extend/kv_codec.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include <cogen/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/compressed_snapshot.hpp>
 
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>

@@ -1,9 +1,9 @@
 #include "slot_pages.hpp"
 
 #include <cogen/cache/device_cache.hpp>
-#include <cogen/cache/layer.hpp>
 #include <cogen/cache/span_with_sinks.hpp>
-#include <cogen/cache/view.hpp>
+#include <cogen/detail/cache/view.hpp>
+#include <cogen/extend/kv_layer.hpp>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>

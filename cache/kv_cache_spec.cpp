@@ -1,4 +1,4 @@
-#include <cogen/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/kv_cache_spec.hpp>
 
 #include <stdexcept>
 #include <string>

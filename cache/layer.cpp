@@ -1,4 +1,4 @@
-#include <cogen/cache/layer.hpp>
+#include <cogen/extend/kv_layer.hpp>
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>

@@ -2,9 +2,9 @@
 
 #include "address_range.hpp"
 
-#include <cogen/cache/step.hpp>
-#include <cogen/cache/transfer.hpp>
-#include <cogen/slot_footprint.hpp>
+#include <cogen/detail/cache/step.hpp>
+#include <cogen/detail/cache/transfer.hpp>
+#include <cogen/detail/slot_footprint.hpp>
 
 #include <array>
 #include <exception>

@@ -1,6 +1,6 @@
 #include "copy_job.hpp"
 
-#include <cogen/cache/transfer.hpp>
+#include <cogen/detail/cache/transfer.hpp>
 
 #include <stdexcept>
 #include <utility>

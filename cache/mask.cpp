@@ -1,4 +1,4 @@
-#include <cogen/cache/mask.hpp>
+#include <cogen/detail/cache/mask.hpp>
 
 #include <ATen/ops/empty.h>
 

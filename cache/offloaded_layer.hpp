@@ -2,7 +2,7 @@
 
 #include "layer_prefetcher.hpp"
 
-#include <cogen/cache/layer.hpp>
+#include <cogen/extend/kv_layer.hpp>
 
 #include <memory>
 

@@ -2,8 +2,8 @@
 
 #include "token_storage.hpp"
 
-#include <cogen/cache/codec.hpp>
-#include <cogen/cache/layer.hpp>
+#include <cogen/extend/kv_codec.hpp>
+#include <cogen/extend/kv_layer.hpp>
 
 #include <memory>
 

@@ -2,7 +2,7 @@
 
 #include "view_tensors.hpp"
 
-#include <cogen/cache/codec.hpp>
+#include <cogen/extend/kv_codec.hpp>
 
 namespace cogen::cache {
 namespace {

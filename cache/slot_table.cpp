@@ -1,5 +1,5 @@
-#include <cogen/cache/slot_table.hpp>
-#include <cogen/cache/view.hpp>
+#include <cogen/detail/cache/slot_table.hpp>
+#include <cogen/detail/cache/view.hpp>
 
 #include <algorithm>
 #include <stdexcept>

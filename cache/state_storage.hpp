@@ -3,7 +3,7 @@
 #include "address_range.hpp"
 #include "snapshot_set.hpp"
 
-#include <cogen/cache/layer.hpp>
+#include <cogen/extend/kv_layer.hpp>
 
 #include <span>
 #include <vector>

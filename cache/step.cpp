@@ -1,4 +1,4 @@
-#include <cogen/cache/step.hpp>
+#include <cogen/detail/cache/step.hpp>
 
 #include <algorithm>
 #include <limits>

@@ -2,13 +2,13 @@
 
 #include "block_layout.hpp"
 
-#include <cogen/cache/compressed_snapshot.hpp>
-#include <cogen/cache/slot_table.hpp>
-#include <cogen/cache/step.hpp>
-#include <cogen/cache/transfer.hpp>
-#include <cogen/cache/view.hpp>
-#include <cogen/slot_footprint.hpp>
-#include <cogen/slot_fork.hpp>
+#include <cogen/detail/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/slot_table.hpp>
+#include <cogen/detail/cache/step.hpp>
+#include <cogen/detail/cache/transfer.hpp>
+#include <cogen/detail/cache/view.hpp>
+#include <cogen/detail/slot_footprint.hpp>
+#include <cogen/detail/slot_fork.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 
 #include "block_layout.hpp"
 
-#include <cogen/cache/layer.hpp>
-#include <cogen/cache/view.hpp>
+#include <cogen/detail/cache/view.hpp>
+#include <cogen/extend/kv_layer.hpp>
 
 #include <ATen/core/Tensor.h>
 

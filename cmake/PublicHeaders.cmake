@@ -11,12 +11,13 @@ set(root ${PROJECT_SOURCE_DIR}/lib/values/include)
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
 cogen_public_headers(cogen_values ${root} ${headers})
 
+# What stands in cogen/scheduler is for other rooms, and is not installed.
 set(root ${PROJECT_SOURCE_DIR}/scheduler/include)
-file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/cogen/detail/*.hpp ${root}/cogen/policy.hpp)
 cogen_public_headers(cogen_scheduler ${root} ${headers})
 
 set(root ${PROJECT_SOURCE_DIR}/lib/include)
-set(of_tokenizer ${root}/cogen/token.hpp ${root}/cogen/text/gguf_vocabulary.hpp ${root}/cogen/text/tokenizer.hpp)
+set(of_tokenizer ${root}/cogen/token.hpp ${root}/cogen/detail/gguf_vocabulary.hpp ${root}/cogen/text/tokenizer.hpp)
 set(of_chat_template ${root}/cogen/text/chat_template.hpp)
 set(of_checkpoint ${root}/cogen/load/checkpoint.hpp ${root}/cogen/load/model_config.hpp)
 foreach(library IN ITEMS checkpoint tokenizer chat_template)
@@ -29,6 +30,7 @@ if(COGEN_TORCH)
   cogen_public_headers(cogen ${root} ${headers})
 
   set(root ${PROJECT_SOURCE_DIR}/cache/include)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS
+    ${root}/cogen/detail/*.hpp ${root}/cogen/extend/*.hpp ${root}/cogen/cache/cache.hpp)
   cogen_public_headers(cogen_cache ${root} ${headers})
 endif()

@@ -3,8 +3,8 @@
 #include "model_path.hpp"
 #include "rethrow.hpp"
 
-#include <cogen/cache/layer.hpp>
 #include <cogen/engine.hpp>
+#include <cogen/extend/kv_layer.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
 

@@ -2,9 +2,7 @@
 
 #include "policy_breach.hpp"
 
-#include <cogen/scheduler/allocation_policy.hpp>
-#include <cogen/scheduler/preemption_policy.hpp>
-#include <cogen/scheduler/scheduling_policy.hpp>
+#include <cogen/policy.hpp>
 
 #include <memory>
 

@@ -1,4 +1,4 @@
-#include <cogen/scheduler/scheduling_policy.hpp>
+#include <cogen/policy.hpp>
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/scheduler/types.hpp>
+#include <cogen/detail/scheduler/types.hpp>
 
 #include <cstdint>
 #include <exception>

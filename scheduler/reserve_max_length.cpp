@@ -1,4 +1,4 @@
-#include <cogen/scheduler/allocation_policy.hpp>
+#include <cogen/policy.hpp>
 
 namespace cogen::scheduler {
 namespace {

@@ -3,8 +3,8 @@
 #include "draft_acceptance.hpp"
 #include "run_order.hpp"
 
+#include <cogen/policy.hpp>
 #include <cogen/scheduler/scheduler.hpp>
-#include <cogen/scheduler/scheduling_policy.hpp>
 
 #include <list>
 #include <optional>

@@ -2,8 +2,8 @@
 
 #include "memory_account.hpp"
 
-#include <cogen/scheduler/step.hpp>
-#include <cogen/slot_fork.hpp>
+#include <cogen/detail/scheduler/step.hpp>
+#include <cogen/detail/slot_fork.hpp>
 
 #include <optional>
 #include <span>

@@ -2,7 +2,7 @@
 
 #include "memory_account.hpp"
 
-#include <cogen/scheduler/step.hpp>
+#include <cogen/detail/scheduler/step.hpp>
 
 #include <vector>
 

@@ -2,7 +2,7 @@
 
 #include "sequence.hpp"
 
-#include <cogen/scheduler/step.hpp>
+#include <cogen/detail/scheduler/step.hpp>
 
 #include <list>
 #include <optional>

@@ -9,8 +9,8 @@
 #include "options.hpp"
 #include "session_transfers.hpp"
 
-#include <cogen/kv_events.hpp>
-#include <cogen/loosened_keyword.hpp>
+#include <cogen/metrics.hpp>
+#include <cogen/response_format.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/thread_pool.hpp>

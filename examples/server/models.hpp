@@ -6,8 +6,7 @@
 
 #include <cogen/engine.hpp>
 #include <cogen/fwd.hpp>
-#include <cogen/load/generation_defaults.hpp>
-#include <cogen/load/score_activation.hpp>
+#include <cogen/load/model_config.hpp>
 #include <cogen/text/tokenizer.hpp>
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cogen/async/engine_executor.hpp>
+#include <cogen/detail/engine_executor.hpp>
 #include <cogen/error.hpp>
-#include <cogen/net.hpp>
+#include <cogen/fwd.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -27,14 +27,14 @@ namespace cogen::decoding {
 template <class Result>
 class joint_operation : public std::enable_shared_from_this<joint_operation<Result>> {
  public:
-  joint_operation(async::engine_executor executor, std::size_t count)
+  joint_operation(engine_executor executor, std::size_t count)
       : executor_(std::move(executor)), cancellations_(count), results_(count), pending_(count) {}
 
   /// Receives the result of operation `index`. To be passed to it as its completion token.
   class handler {
    public:
     using takes_diagnostics = void;
-    using executor_type = async::engine_executor;
+    using executor_type = engine_executor;
     using cancellation_slot_type = net::cancellation_slot;
 
     handler(std::shared_ptr<joint_operation> operation, std::size_t index)
@@ -83,10 +83,10 @@ class joint_operation : public std::enable_shared_from_this<joint_operation<Resu
     waiter_.reset();
     auto slot = net::get_associated_cancellation_slot(waiter);
     if (slot.is_connected()) slot.clear();
-    std::move(waiter)(error_ ? async::as_exception::make_exception(error_) : nullptr, std::move(results_));
+    std::move(waiter)(error_ ? detail::as_exception::make_exception(error_) : nullptr, std::move(results_));
   }
 
-  const async::engine_executor executor_;
+  const engine_executor executor_;
   std::deque<net::cancellation_signal> cancellations_;
   std::vector<Result> results_;
   std::size_t pending_;
@@ -97,7 +97,7 @@ class joint_operation : public std::enable_shared_from_this<joint_operation<Resu
 /// Calls `begin(index, handler)` for each index below `count`, which starts an operation, and waits for all of them.
 /// They begin together, so that the next step has a row of each.
 template <class Result, class Begin>
-net::awaitable<std::vector<Result>> join(async::engine_executor executor, std::size_t count, Begin begin) {
+net::awaitable<std::vector<Result>> join(engine_executor executor, std::size_t count, Begin begin) {
   auto operation = std::make_shared<joint_operation<Result>>(std::move(executor), count);
   for (std::size_t i = 0; i < count; ++i) begin(i, operation->handler_of(i));
   return joint_operation<Result>::wait(std::move(operation));

@@ -11,7 +11,7 @@ compile_state::compile_state(std::shared_ptr<engine_loop> engine, std::uint64_t 
   admission_.tenant = tenant;
 }
 
-void compile_state::start(std::shared_ptr<async::operation<compiled_format>> wait, response_format format) {
+void compile_state::start(std::shared_ptr<detail::operation<compiled_format>> wait, response_format format) {
   begin_wait(std::move(wait));
   if (const auto refused = begin_work()) return fail(*refused);
   const auto self = std::static_pointer_cast<compile_state>(shared_from_this());

@@ -9,11 +9,11 @@
 namespace cogen::detail {
 
 /// A pending async_compile().
-class compile_state final : public lone_operation<compile_face, async::operation<compiled_format>, compiled_format> {
+class compile_state final : public lone_operation<compile_face, detail::operation<compiled_format>, compiled_format> {
  public:
   compile_state(std::shared_ptr<engine_loop> engine, std::uint64_t tenant);
 
-  void start(std::shared_ptr<async::operation<compiled_format>> wait, response_format format) override;
+  void start(std::shared_ptr<detail::operation<compiled_format>> wait, response_format format) override;
   void cancel() noexcept override;
   void process(loop_view&) override { post_again(); }
 

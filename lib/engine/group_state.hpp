@@ -39,11 +39,11 @@ class group_state final : public group_face, public std::enable_shared_from_this
   std::shared_ptr<next_operation> last_next() noexcept override;
   void start_next(std::shared_ptr<next_operation> wait, bool events) override;
   void cancel_next(const next_operation& wait) noexcept override;
-  void settle(async::pending_operation& called) noexcept override;
+  void settle(detail::pending_operation& called) noexcept override;
   void abort() noexcept override;
 
   /// A stream has something. Returns the operation that this completes, for the stream to post; else null.
-  std::shared_ptr<async::pending_operation> offer(std::size_t index, const stream_offer& offered) noexcept;
+  std::shared_ptr<detail::pending_operation> offer(std::size_t index, const stream_offer& offered) noexcept;
 
   /// Whether an operation waits, or its handler has not run yet; one that wants progress, if asked for that.
   bool waits(bool for_progress) const noexcept;
@@ -64,7 +64,7 @@ class group_state final : public group_face, public std::enable_shared_from_this
   void end(member& entry) noexcept;
   void give_up() noexcept;
 
-  mutable async::forkable_mutex mutex_;
+  mutable detail::forkable_mutex mutex_;
   std::vector<member> members_;
   boost::circular_buffer<std::size_t> listed_;  // in the order in which they are asked
   std::size_t open_;                            // members whose end was not given

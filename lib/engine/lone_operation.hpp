@@ -30,7 +30,7 @@ class lone_operation : public request_state, public Face {
     leave_engine();
   }
 
-  void settle(async::pending_operation&) noexcept override {
+  void settle(detail::pending_operation&) noexcept override {
     const std::lock_guard lock(mutex_);
     wait_.reset();
   }

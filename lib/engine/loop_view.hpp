@@ -6,7 +6,7 @@
 
 #include <memory>
 
-namespace cogen::async {
+namespace cogen::detail {
 class side_work;
 }
 
@@ -27,7 +27,7 @@ class loop_view {
   cogen::scheduler::scheduler& scheduler() noexcept;
   cogen::runner& runner() noexcept;
   stored_prefixes* prefixes() noexcept;  ///< null: there is no directory for them
-  std::shared_ptr<async::side_work>& beside_steps() noexcept;
+  std::shared_ptr<detail::side_work>& beside_steps() noexcept;
 
   /// Events of the sequence are delivered to `member` from now on. Throws std::bad_alloc.
   void join(cogen::scheduler::sequence_id id, std::shared_ptr<request_state> member);

@@ -3,7 +3,7 @@
 #include "engine/runner/diagnostics_of.hpp"
 
 #include <cogen/model.hpp>
-#include <cogen/render_prompt.hpp>
+#include <cogen/request.hpp>
 
 #include <stdexcept>
 #include <utility>

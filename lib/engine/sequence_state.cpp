@@ -26,7 +26,7 @@ sequence_state::sequence_state(std::shared_ptr<engine_loop> engine, const open_o
 
 // Operations of the handle
 
-async::engine_executor sequence_state::executor() const { return engine_->executor(); }
+engine_executor sequence_state::executor() const { return engine_->executor(); }
 
 net::any_io_executor sequence_state::default_executor() const { return engine_->default_executor(); }
 
@@ -103,7 +103,7 @@ void sequence_state::cancel_draft(const draft_operation& wait) noexcept {
   cancel_run(draft_, wait, std::vector<sampled_token>());
 }
 
-void sequence_state::settle(async::pending_operation& called) noexcept {
+void sequence_state::settle(detail::pending_operation& called) noexcept {
   const completion_lock lock(*this);
   if (&called == opening_.get()) return std::exchange(opening_, nullptr)->set_result(error_code(), sequence(self()));
   if (&called != forward_.get() && &called != decode_.get() && &called != draft_.get()) return;

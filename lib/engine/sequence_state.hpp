@@ -24,7 +24,7 @@ class sequence_state final : public request_state, public sequence_face {
   sequence_state(std::shared_ptr<engine_loop> engine, const open_options& options,
                  scheduler::encoder_tokens encoder_input, opened_by opener = opened_by::client);
 
-  async::engine_executor executor() const override;
+  engine_executor executor() const override;
   net::any_io_executor default_executor() const override;
   void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) override;
   void cancel_forward(const forward_operation& wait) noexcept override;
@@ -38,8 +38,8 @@ class sequence_state final : public request_state, public sequence_face {
   void cancel_plain(const plain_operation& wait) noexcept override;
   void start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) override;
   void cancel_open(const open_operation& wait) noexcept override;
-  void settle(async::pending_operation& called) noexcept override;
-  void drop(async::pending_operation& dropped) noexcept override;
+  void settle(detail::pending_operation& called) noexcept override;
+  void drop(detail::pending_operation& dropped) noexcept override;
   std::shared_ptr<sequence_face> fork() override;
   void truncate(int length) override;
   void constrain(std::unique_ptr<guide> guide) override;

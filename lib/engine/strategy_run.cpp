@@ -22,7 +22,7 @@ class strategy_run::completion_handler {
 
 void strategy_run::add(const std::shared_ptr<output_face>& stream) { streams_.push_back(stream); }
 
-void strategy_run::start(const async::engine_executor& executor, strategy_input input) {
+void strategy_run::start(const engine_executor& executor, strategy_input input) {
   if (started_) return;
   std::vector<strategy_output> outputs;
   outputs.reserve(streams_.size());

@@ -19,7 +19,7 @@ class strategy_run : public std::enable_shared_from_this<strategy_run> {
   void add(const std::shared_ptr<output_face>& stream);
 
   /// Starts the coroutine; only the first call has an effect.
-  void start(const async::engine_executor& executor, strategy_input input);
+  void start(const engine_executor& executor, strategy_input input);
 
   /// One of the streams has ended. The coroutine is cancelled with the last one.
   void leave();

@@ -97,7 +97,7 @@ std::optional<float> strategy_stream::score() const {
 
 // Its reader's pace
 
-void strategy_stream::start_ready(std::shared_ptr<async::operation<>> wait) {
+void strategy_stream::start_ready(std::shared_ptr<detail::operation<>> wait) {
   const completion_lock lock(*this);
   if (ready_ && !ready_->dropped())
     return complete(std::move(wait), {error::operation_in_progress, "an async_ready() is pending on this output"});
@@ -105,12 +105,12 @@ void strategy_stream::start_ready(std::shared_ptr<async::operation<>> wait) {
   if (credits_ > 0 || stage_ == stage::ended) complete(ready_, error_code());
 }
 
-void strategy_stream::cancel_ready(const async::operation<>& wait) noexcept {
+void strategy_stream::cancel_ready(const detail::operation<>& wait) noexcept {
   const completion_lock lock(*this);
   if (ready_.get() == &wait) complete(std::exchange(ready_, nullptr), net::error::operation_aborted);
 }
 
-void strategy_stream::settle(async::pending_operation& called) noexcept {
+void strategy_stream::settle(detail::pending_operation& called) noexcept {
   stream_state::settle(called);
   const std::lock_guard lock(mutex_);
   if (&called == ready_.get()) ready_.reset();

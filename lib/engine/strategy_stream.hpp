@@ -17,9 +17,9 @@ class strategy_stream final : public stream_state, public output_face {
   std::optional<float> score() const override;
   void fail(const diagnostics& why) noexcept override;
 
-  void start_ready(std::shared_ptr<async::operation<>> wait) override;
-  void cancel_ready(const async::operation<>& wait) noexcept override;
-  void settle(async::pending_operation& called) noexcept override;
+  void start_ready(std::shared_ptr<detail::operation<>> wait) override;
+  void cancel_ready(const detail::operation<>& wait) noexcept override;
+  void settle(detail::pending_operation& called) noexcept override;
   void write(sampled_token next) override;
   void close(finish_reason reason, std::optional<float> score) override;
   void close(const diagnostics& why) noexcept override;
@@ -38,7 +38,7 @@ class strategy_stream final : public stream_state, public output_face {
 
   // Under the lock.
   int credits_;  // tokens that may be written before the reader is too far behind; below 0: it is
-  std::shared_ptr<async::operation<>> ready_;
+  std::shared_ptr<detail::operation<>> ready_;
   std::optional<float> score_;
 };
 

@@ -46,8 +46,8 @@ class stream_state : public request_state, public stream_face {
   void cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept override;
   void start_progress(std::shared_ptr<progress_operation> wait) override;
   void cancel_progress(const progress_operation& wait) noexcept override;
-  void settle(async::pending_operation& called) noexcept override;
-  void drop(async::pending_operation& dropped) noexcept override;
+  void settle(detail::pending_operation& called) noexcept override;
+  void drop(detail::pending_operation& dropped) noexcept override;
   void stop() noexcept override;
   void abort() noexcept override;
   bool ended() const override;
@@ -65,7 +65,7 @@ class stream_state : public request_state, public stream_face {
   void join(std::weak_ptr<group_state> group, std::size_t index);  ///< offers it what comes, under this index
   void ask_for_group();  ///< the group waits: offers what there is, or has the engine make it
   bool give_group(group_state::next_operation& wait, bool events) noexcept;  ///< what was offered; whether it was last
-  void post_for_group(std::shared_ptr<async::pending_operation> completed) noexcept;
+  void post_for_group(std::shared_ptr<detail::pending_operation> completed) noexcept;
 
   void process(loop_view& loop) override;
   void lose_exactness() noexcept override;

@@ -3,7 +3,7 @@
 #include "sampling/random_stream.hpp"
 #include "sampling/softmax.hpp"
 
-#include <cogen/extend/sampling_batch.hpp>
+#include <cogen/detail/sampling_batch.hpp>
 #include <cogen/sampling_params.hpp>
 
 #include <algorithm>

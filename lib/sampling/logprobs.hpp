@@ -1,8 +1,9 @@
 #pragma once
 
-#include "cogen/sampling_params.hpp"
 #include "sampling/scratch.hpp"
 #include "sampling/softmax.hpp"
+
+#include <cogen/sampling_params.hpp>
 
 #include <cstddef>
 #include <span>

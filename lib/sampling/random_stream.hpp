@@ -1,7 +1,8 @@
 #pragma once
 
-#include "cogen/extend/sampling_batch.hpp"
 #include "sampling/philox.hpp"
+
+#include <cogen/detail/sampling_batch.hpp>
 
 #include <cstdint>
 

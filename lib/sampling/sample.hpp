@@ -1,10 +1,11 @@
 #pragma once
 
-#include "cogen/extend/sampling_batch.hpp"
-#include "cogen/sampling_params.hpp"
-#include "cogen/token.hpp"
 #include "sampling/scratch.hpp"
 #include "sampling/token_mask.hpp"
+
+#include <cogen/detail/sampling_batch.hpp>
+#include <cogen/sampling_params.hpp>
+#include <cogen/token.hpp>
 
 #include <cstddef>
 #include <functional>

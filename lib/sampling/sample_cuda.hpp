@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/extend/sampling_batch.hpp>
+#include <cogen/detail/sampling_batch.hpp>
 
 #include <cstdint>
 #include <cuda_runtime_api.h>

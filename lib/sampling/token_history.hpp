@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cogen/extend/sampling_batch.hpp"
-#include "cogen/scheduler/token_list.hpp"
-#include "cogen/token.hpp"
+#include <cogen/detail/sampling_batch.hpp>
+#include <cogen/scheduler/token_list.hpp>
+#include <cogen/token.hpp>
 
 #include <cstddef>
 #include <cstdint>

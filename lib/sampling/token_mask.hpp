@@ -1,7 +1,7 @@
 #pragma once
 
-#include "cogen/extend/sampling_batch.hpp"
-#include "cogen/token.hpp"
+#include <cogen/detail/sampling_batch.hpp>
+#include <cogen/token.hpp>
 
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,5 @@
 // How the handlers of completed operations are called.
-#include <cogen/async/operation.hpp>
+#include <cogen/detail/operation.hpp>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/strand.hpp>
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-namespace cogen::async {
+namespace cogen::detail {
 namespace {
 
 using int_operation = operation<int>;
@@ -148,4 +148,4 @@ BOOST_AUTO_TEST_CASE(that_come_from_a_handler_are_called_after_it) {
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
-}  // namespace cogen::async
+}  // namespace cogen::detail

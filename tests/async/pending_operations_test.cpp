@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace cogen::async {
+namespace cogen::detail {
 namespace {
 
 /// Jobs wait until a test runs them. While `refuses`, there is no memory for another one.
@@ -275,4 +275,4 @@ BOOST_AUTO_TEST_CASE(after_close_they_are_dropped_and_nothing_is_posted) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace cogen::async
+}  // namespace cogen::detail

@@ -1,5 +1,5 @@
 // The default completion token: what it throws, and what its handlers are associated with.
-#include <cogen/async/operation.hpp>
+#include <cogen/detail/operation.hpp>
 
 #include <boost/asio/associated_allocator.hpp>
 #include <boost/asio/awaitable.hpp>
@@ -20,7 +20,7 @@
 #include <string>
 #include <type_traits>
 
-namespace cogen::async {
+namespace cogen::detail {
 namespace {
 
 using int_operation = operation<int>;
@@ -169,4 +169,4 @@ BOOST_AUTO_TEST_CASE(the_exception_has_code_sentence_and_diagnostics) {
 
 BOOST_AUTO_TEST_SUITE_END()
 
-}  // namespace cogen::async
+}  // namespace cogen::detail

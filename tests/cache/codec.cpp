@@ -1,7 +1,7 @@
 // The built-in codec against a plain quantizer, and against a reader written from its documentation.
 #include "says.hpp"
 
-#include <cogen/cache/codec.hpp>
+#include <cogen/extend/kv_codec.hpp>
 
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Tensor.h>

@@ -2,7 +2,7 @@
 #include "says.hpp"
 #include "twin.hpp"
 
-#include <cogen/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/compressed_snapshot.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>

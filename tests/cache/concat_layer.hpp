@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/cache/layer.hpp>
+#include <cogen/extend/kv_layer.hpp>
 
 #include <vector>
 

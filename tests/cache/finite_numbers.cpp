@@ -1,8 +1,8 @@
 // What is not finite in exported bytes from anywhere, over every kind of cache.
 #include "twin.hpp"
 
-#include <cogen/cache/compressed_snapshot.hpp>
 #include <cogen/cache/device_cache.hpp>
+#include <cogen/detail/cache/compressed_snapshot.hpp>
 
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>

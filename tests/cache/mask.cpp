@@ -1,6 +1,6 @@
 #include "says.hpp"
 
-#include <cogen/cache/mask.hpp>
+#include <cogen/detail/cache/mask.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 #include "says.hpp"
 
-#include <cogen/cache/slot_table.hpp>
+#include <cogen/detail/cache/slot_table.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 #include "says.hpp"
 
-#include <cogen/cache/step.hpp>
+#include <cogen/detail/cache/step.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,6 @@
 #include "says.hpp"
 
-#include <cogen/cache/transfer.hpp>
+#include <cogen/detail/cache/transfer.hpp>
 
 #include <boost/test/unit_test.hpp>
 

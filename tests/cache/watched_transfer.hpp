@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/cache/transfer.hpp>
+#include <cogen/detail/cache/transfer.hpp>
 
 #include <algorithm>
 #include <cstdint>

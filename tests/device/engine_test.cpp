@@ -7,7 +7,7 @@
 #include "engine/snapshot/device_slots.hpp"
 #include "plain_backend.hpp"
 
-#include <cogen/cache/transfer.hpp>
+#include <cogen/detail/cache/transfer.hpp>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/data/monomorphic.hpp>

@@ -2,9 +2,9 @@
 
 #include "network/backend/backend.hpp"
 
-#include <cogen/cache/codec.hpp>
 #include <cogen/cache/device_cache.hpp>
-#include <cogen/scheduler/types.hpp>
+#include <cogen/detail/scheduler/types.hpp>
+#include <cogen/extend/kv_codec.hpp>
 
 #include <memory>
 #include <optional>

@@ -4,7 +4,7 @@
 #include "network/backend/reference/reference_operators.hpp"
 #include "plain_backend.hpp"
 
-#include <cogen/extend/sampling_batch.hpp>
+#include <cogen/detail/sampling_batch.hpp>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/post.hpp>

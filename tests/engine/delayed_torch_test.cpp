@@ -2,7 +2,7 @@
 #include "model_engines.hpp"
 #include "session_files.hpp"
 
-#include <cogen/cache/transfer.hpp>
+#include <cogen/detail/cache/transfer.hpp>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/data/monomorphic.hpp>

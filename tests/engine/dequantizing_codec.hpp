@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/cache/codec.hpp>
+#include <cogen/extend/kv_codec.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,7 +2,7 @@
 #include "external_stepping.hpp"
 #include "toy_runner.hpp"
 
-#include <cogen/redirect_diagnostics.hpp>
+#include <cogen/error.hpp>
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/associated_executor.hpp>

@@ -3,7 +3,7 @@
 #include "attention_oracle.hpp"
 #include "kv_storage.hpp"
 
-#include <cogen/cache/mask.hpp>
+#include <cogen/detail/cache/mask.hpp>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/matmul.h>

@@ -3,7 +3,7 @@
 #include "kv_storage.hpp"
 #include "network/kernels/attention.hpp"
 
-#include <cogen/cache/mask.hpp>
+#include <cogen/detail/cache/mask.hpp>
 
 #include <ATen/ops/arange.h>
 #include <boost/test/unit_test.hpp>

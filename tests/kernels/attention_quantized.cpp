@@ -5,7 +5,7 @@
 #include "network/kernels/attention.hpp"
 
 #include <cogen/cache/cache.hpp>
-#include <cogen/cache/mask.hpp>
+#include <cogen/detail/cache/mask.hpp>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>

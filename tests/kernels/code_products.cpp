@@ -5,7 +5,7 @@
 #include "variants.hpp"
 
 #include <cogen/cache/cache.hpp>
-#include <cogen/cache/codec.hpp>
+#include <cogen/extend/kv_codec.hpp>
 
 #include <ATen/ops/randn.h>
 #include <boost/test/unit_test.hpp>

@@ -2,7 +2,7 @@
 
 #include "network/kernels/convert.hpp"
 
-#include <cogen/cache/view.hpp>
+#include <cogen/detail/cache/view.hpp>
 
 #include <algorithm>
 #include <cstddef>

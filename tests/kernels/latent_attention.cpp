@@ -4,7 +4,7 @@
 #include "network/kernels/attention.hpp"
 
 #include <cogen/cache/cache.hpp>
-#include <cogen/cache/mask.hpp>
+#include <cogen/detail/cache/mask.hpp>
 
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>

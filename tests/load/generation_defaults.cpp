@@ -1,10 +1,10 @@
 // How the authors of a model want it to generate.
-#include "cogen/load/generation_defaults.hpp"
-
 #include "memory_file.hpp"
 #include "refusal.hpp"
 #include "temporary_folder.hpp"
 #include "tiny_model.hpp"
+
+#include <cogen/load/model_config.hpp>
 
 #include <boost/test/unit_test.hpp>
 

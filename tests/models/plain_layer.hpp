@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cogen/cache/cache.hpp>
-#include <cogen/cache/layer.hpp>
+#include <cogen/extend/kv_layer.hpp>
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "cogen/sampling_params.hpp"
+#include <cogen/sampling_params.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "simulation/visit_table.hpp"
 
-#include <cogen/scheduler/types.hpp>
+#include <cogen/detail/scheduler/types.hpp>
 
 namespace cogen::scheduler::simulate {
 

@@ -3,9 +3,8 @@
 #include "simulation/random.hpp"
 #include "simulation/toy_model.hpp"
 
-#include <cogen/scheduler/allocation_policy.hpp>
+#include <cogen/policy.hpp>
 #include <cogen/scheduler/scheduler.hpp>
-#include <cogen/scheduler/scheduling_policy.hpp>
 
 #include <map>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/scheduler/step.hpp>
+#include <cogen/detail/scheduler/step.hpp>
 
 #include <algorithm>
 #include <cstdint>

@@ -70,7 +70,7 @@ BOOST_AUTO_TEST_CASE(independent_folders_stay_independent) {
   BOOST_TEST(wrong("lib/formats/text/a.cpp", "formats/checkpoint/gguf_header.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/formats/checkpoint/a.cpp", "cogen/text/tokenizer.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/sampling/a.cpp", "network/kernels/worker_pool.hpp").size() == 1u);
-  BOOST_TEST(wrong("lib/engine/async/a.cpp", "cogen/scheduler/step.hpp").size() == 1u);
+  BOOST_TEST(wrong("lib/engine/async/a.cpp", "cogen/detail/scheduler/step.hpp").size() == 1u);
   BOOST_TEST(wrong("lib/engine/a.cpp", "xxhash.h").size() == 1u);
   BOOST_TEST(wrong("lib/engine/a.cpp", "xgrammar/matcher.h").size() == 1u);
   BOOST_TEST(wrong("lib/formats/text/a.cpp", "answers/grammar/compiler.hpp").size() == 1u);
@@ -82,12 +82,12 @@ BOOST_AUTO_TEST_CASE(decoding_stands_on_the_public_face) {
 }
 
 BOOST_AUTO_TEST_CASE(cache_and_scheduler_include_no_other_room) {
-  BOOST_TEST(wrong("cache/a.cpp", "cogen/scheduler/step.hpp").size() == 1u);
+  BOOST_TEST(wrong("cache/a.cpp", "cogen/detail/scheduler/step.hpp").size() == 1u);
   BOOST_TEST(wrong("cache/a.cpp", "cogen/token.hpp").size() == 1u);
-  BOOST_TEST(wrong("scheduler/a.cpp", "cogen/cache/step.hpp").size() == 1u);
+  BOOST_TEST(wrong("scheduler/a.cpp", "cogen/detail/cache/step.hpp").size() == 1u);
   BOOST_TEST(wrong("scheduler/a.cpp", "cogen/token.hpp").size() == 1u);
   BOOST_TEST(wrong("scheduler/a.cpp", "boost/asio/post.hpp").size() == 1u);
-  BOOST_TEST(wrong("scheduler/a.cpp", "cogen/scheduler/step.hpp").empty());
+  BOOST_TEST(wrong("scheduler/a.cpp", "cogen/detail/scheduler/step.hpp").empty());
 }
 
 BOOST_AUTO_TEST_CASE(libtorch_stays_where_tensors_are) {
@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(libtorch_stays_where_tensors_are) {
 }
 
 BOOST_AUTO_TEST_CASE(libtorch_is_found_through_a_chain) {
-  const source_file tensors{"cache/include/cogen/cache/layer.hpp", {"ATen/core/Tensor.h"}};
-  const source_file face{"lib/include/cogen/engine.hpp", {"vector", "cogen/cache/layer.hpp"}};
+  const source_file tensors{"cache/include/cogen/extend/kv_layer.hpp", {"ATen/core/Tensor.h"}};
+  const source_file face{"lib/include/cogen/engine.hpp", {"vector", "cogen/extend/kv_layer.hpp"}};
   BOOST_TEST(headers_reaching_libtorch({tensors, face}).size() == 1u);
   BOOST_TEST(headers_reaching_libtorch({tensors}).empty());
 }

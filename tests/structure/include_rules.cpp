@@ -87,25 +87,22 @@ const names folders = {"network/parallel", "network/kernels",  "network/backend"
                        "sampling",         "engine/async",     "engine/stream",   "engine/metrics",
                        "engine/snapshot",  "engine/runner",    "engine/parts",    "engine",
                        "decoding"};
-const names basic_headers = {"token.hpp",
-                             "sampling_params.hpp",
-                             "loosened_keyword.hpp",
-                             "error.hpp",
-                             "load_model.hpp",
-                             "net.hpp",
-                             "text/gguf_vocabulary.hpp",
-                             "clock.hpp",
-                             "guide.hpp",
-                             "response_format.hpp",
-                             "tool_call.hpp",
-                             "byte_stream.hpp"};
+const names basic_headers = {
+    "token.hpp",           "sampling_params.hpp", "error.hpp", "load_model.hpp",      "fwd.hpp",
+    "gguf_vocabulary.hpp", "clock.hpp",           "guide.hpp", "response_format.hpp", "tool_call.hpp",
+    "byte_stream.hpp"};
 const names shared_values = {"slot_footprint.hpp", "slot_fork.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "network/nn"},
-                                                               {"extend/sampling_batch.hpp", "sampling"}};
+                                                               {"policy.hpp", "scheduler"},
+                                                               {"sampling_batch.hpp", "sampling"},
+                                                               {"completion.hpp", "engine/async"},
+                                                               {"engine_executor.hpp", "engine/async"},
+                                                               {"operation.hpp", "engine/async"},
+                                                               {"extend/kv_layer.hpp", "cache"}};
 
 // Folders of public headers, and the part that each belongs to.
 const std::map<std::string, std::string, std::less<>> public_folders = {
-    {"async", "engine/async"}, {"text", "formats/text"}, {"load", "formats/checkpoint"}, {"decoding", "decoding"}};
+    {"text", "formats/text"}, {"load", "formats/checkpoint"}, {"decoding", "decoding"}};
 
 std::string first_part(std::string_view path) { return std::string(path.substr(0, path.find('/'))); }
 
@@ -113,15 +110,21 @@ bool starts_with_any(std::string_view name, std::initializer_list<std::string_vi
   return std::any_of(beginnings.begin(), beginnings.end(), [&](auto beginning) { return name.starts_with(beginning); });
 }
 
-// The part a public header belongs to; `name` is what follows cogen/.
+std::string_view without_detail(std::string_view name) {
+  constexpr std::string_view folder = "detail/";
+  return name.starts_with(folder) ? name.substr(folder.size()) : name;
+}
+
 bool is_plain_header_of_cache(std::string_view name) {
   constexpr std::string_view headers[] = {
-      "cache/codec.hpp",       "cache/layer_factory.hpp", "cache/kv_cache_spec.hpp", "cache/attention_span.hpp",
+      "extend/kv_codec.hpp",   "cache/layer_factory.hpp", "cache/kv_cache_spec.hpp", "cache/attention_span.hpp",
       "cache/sink_window.hpp", "cache/transfer.hpp",      "cache/view.hpp"};
   return std::find(std::begin(headers), std::end(headers), name) != std::end(headers);
 }
 
+// The part a public header belongs to; `name` is what follows cogen/.
 std::string part_of_public_header(std::string_view name) {
+  name = without_detail(name);
   const auto first = first_part(name);
   if (shared_values.contains(name)) return "values";
   if (is_plain_header_of_cache(name)) return "view";
@@ -169,9 +172,10 @@ bool allowed(std::string_view source, std::string_view target) {
 }
 
 bool about_tensors(std::string_view path) {
+  constexpr std::string_view cache_headers = "cache/include/cogen/";
   return path == "lib/include/cogen/model.hpp" || path == "lib/include/cogen/cogen.hpp" ||
-         (path.starts_with("cache/include/cogen/") &&
-          !is_plain_header_of_cache(path.substr(std::string_view("cache/include/cogen/").size())));
+         (path.starts_with(cache_headers) &&
+          !is_plain_header_of_cache(without_detail(path.substr(cache_headers.size()))));
 }
 
 bool is_public_header(std::string_view path) { return path.find("/include/cogen/") != std::string_view::npos; }

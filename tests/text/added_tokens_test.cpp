@@ -1,6 +1,7 @@
 // Added tokens with settings of every kind, compared with what Hugging Face `tokenizers` makes of them.
-#include "cogen/text/tokenizer.hpp"
 #include "small_tokenizer.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value_to.hpp>

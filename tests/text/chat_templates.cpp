@@ -1,7 +1,8 @@
 // Chat templates, compared with what Transformers makes of them.
 #include "chats.hpp"
-#include "cogen/text/chat_template.hpp"
 #include "mentions.hpp"
+
+#include <cogen/text/chat_template.hpp>
 
 #include <boost/json/parse.hpp>
 #include <boost/test/unit_test.hpp>

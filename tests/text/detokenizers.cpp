@@ -1,7 +1,8 @@
-#include "cogen/text/tokenizer.hpp"
 #include "formats/text/tokenizer_spec.hpp"
 #include "formats/text/utf8.hpp"
 #include "small_tokenizer.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <boost/test/unit_test.hpp>
 

@@ -1,11 +1,12 @@
 // What Hugging Face `tokenizers` and sentencepiece make of 2,000 texts, by hash.
-#include "cogen/text/tokenizer.hpp"
 #include "formats/text/base64.hpp"
 #include "formats/text/gguf_pre_tokenizers.hpp"
 #include "formats/text/normalizer.hpp"
 #include "formats/text/pre_tokenizer.hpp"
 #include "hashed_texts.hpp"
 #include "tokenizer_of_model.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value_to.hpp>

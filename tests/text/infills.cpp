@@ -1,7 +1,8 @@
 // Prompts of texts with a gap.
-#include "cogen/text/infill.hpp"
 #include "mentions.hpp"
 #include "small_tokenizer.hpp"
+
+#include <cogen/text/infill.hpp>
 
 #include <boost/test/unit_test.hpp>
 

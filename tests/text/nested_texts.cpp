@@ -1,7 +1,8 @@
 // Templates and tokenizers by depth and by breadth, on little stack: each is used, or refused in a sentence.
 #include "../small_stack.hpp"
-#include "cogen/text/chat_template.hpp"
-#include "cogen/text/tokenizer.hpp"
+
+#include <cogen/text/chat_template.hpp>
+#include <cogen/text/tokenizer.hpp>
 
 #include <boost/test/unit_test.hpp>
 

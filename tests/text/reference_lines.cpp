@@ -1,6 +1,6 @@
 #include "reference_lines.hpp"
 
-#include "cogen/text/tokenizer.hpp"
+#include <cogen/text/tokenizer.hpp>
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value_to.hpp>

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "cogen/text/tokenizer.hpp"
 #include "formats/text/tokenizer_spec.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <string>
 #include <utility>

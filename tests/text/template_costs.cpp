@@ -1,7 +1,8 @@
 // Templates that are short and would take long: each operation is accounted for by what it looks at and what it makes.
 #include "../load/allocation_watch.hpp"
-#include "cogen/text/chat_template.hpp"
 #include "mentions.hpp"
+
+#include <cogen/text/chat_template.hpp>
 
 #include <boost/test/unit_test.hpp>
 

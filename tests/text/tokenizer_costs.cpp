@@ -1,10 +1,11 @@
 // Tokenizers that are small and would make much of a text, or take long for it.
 #include "../load/allocation_watch.hpp"
-#include "cogen/text/tokenizer.hpp"
 #include "formats/text/pattern.hpp"
 #include "mentions.hpp"
 #include "small_tokenizer.hpp"
 #include "tokenizer_of_model.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <boost/test/unit_test.hpp>
 

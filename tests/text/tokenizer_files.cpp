@@ -1,6 +1,7 @@
 // What tokenizer.json, tokenizer_config.json and GGUF metadata say, and what they must not say.
-#include "cogen/text/tokenizer.hpp"
 #include "mentions.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <boost/test/unit_test.hpp>
 

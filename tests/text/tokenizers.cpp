@@ -1,6 +1,7 @@
-#include "cogen/text/tokenizer.hpp"
 #include "mentions.hpp"
 #include "small_tokenizer.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <boost/test/unit_test.hpp>
 

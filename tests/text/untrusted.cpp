@@ -1,12 +1,13 @@
 #include "untrusted.hpp"
 
-#include "cogen/text/chat_template.hpp"
-#include "cogen/text/tokenizer.hpp"
 #include "formats/text/charsmap.hpp"
 #include "formats/text/pattern.hpp"
 #include "formats/text/stop_matcher.hpp"
 #include "formats/text/utf8.hpp"
 #include "small_tokenizer.hpp"
+
+#include <cogen/text/chat_template.hpp>
+#include <cogen/text/tokenizer.hpp>
 
 #include <boost/json/parse.hpp>
 

@@ -1,9 +1,10 @@
 // Tokenizers whose steps and vocabularies are chosen by bytes from anywhere.
-#include "cogen/text/tokenizer.hpp"
 #include "formats/text/text_budget.hpp"
 #include "formats/text/utf8.hpp"
 #include "small_tokenizer.hpp"
 #include "untrusted.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <algorithm>
 #include <cstdint>

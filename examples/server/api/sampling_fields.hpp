@@ -3,7 +3,7 @@
 #include "api/field_reader.hpp"
 #include "api/generation.hpp"
 
-#include <cogen/load/generation_defaults.hpp>
+#include <cogen/load/model_config.hpp>
 #include <cogen/text/tokenizer.hpp>
 
 #include <cstdint>

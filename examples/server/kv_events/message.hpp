@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/kv_events.hpp>
+#include <cogen/metrics.hpp>
 
 #include <cstdint>
 #include <span>

@@ -5,7 +5,7 @@
 #include "api/loosened_keywords.hpp"
 #include "http/event_stream.hpp"
 
-#include <cogen/redirect_diagnostics.hpp>
+#include <cogen/error.hpp>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/deferred.hpp>

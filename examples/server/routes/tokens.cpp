@@ -9,7 +9,7 @@
 #include "routes/generate.hpp"
 #include "routes/routes.hpp"
 
-#include <cogen/render_prompt.hpp>
+#include <cogen/request.hpp>
 
 #include <boost/json/serialize.hpp>
 #include <boost/json/value.hpp>

@@ -2,7 +2,8 @@
 
 #include "answers/grammar/compiled_grammar.hpp"
 #include "answers/grammar/distinct_rule.hpp"
-#include "cogen/text/tokenizer.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <cstddef>
 #include <memory>

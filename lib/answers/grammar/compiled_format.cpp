@@ -1,5 +1,6 @@
 #include "answers/grammar/compiled_grammar.hpp"
-#include "cogen/response_format.hpp"
+
+#include <cogen/response_format.hpp>
 
 namespace cogen {
 

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cogen/guide.hpp"
-#include "cogen/loosened_keyword.hpp"
-#include "cogen/text/tokenizer.hpp"
+#include <cogen/guide.hpp>
+#include <cogen/response_format.hpp>
+#include <cogen/text/tokenizer.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -5,8 +5,9 @@
 #include "answers/grammar/compiled_grammar.hpp"
 #include "answers/grammar/format_cache.hpp"
 #include "answers/grammar/json_schema.hpp"
-#include "cogen/response_format.hpp"
-#include "cogen/text/tokenizer.hpp"
+
+#include <cogen/response_format.hpp>
+#include <cogen/text/tokenizer.hpp>
 
 #include <cstddef>
 #include <cstdint>

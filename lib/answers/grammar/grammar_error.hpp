@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/loosened_keyword.hpp>
+#include <cogen/response_format.hpp>
 
 #include <stdexcept>
 #include <string>

@@ -2,7 +2,7 @@
 
 #include "answers/grammar/ebnf.hpp"
 
-#include <cogen/loosened_keyword.hpp>
+#include <cogen/response_format.hpp>
 
 #include <cstdint>
 #include <string>

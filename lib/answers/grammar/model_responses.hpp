@@ -4,7 +4,7 @@
 #include "answers/grammar/response_guide.hpp"
 #include "answers/response/response_syntax.hpp"
 
-#include <cogen/loosened_keyword.hpp>
+#include <cogen/response_format.hpp>
 #include <cogen/tool_call.hpp>
 
 #include <boost/json/array.hpp>

@@ -2,7 +2,7 @@
 
 #include "answers/grammar/json_schema.hpp"
 
-#include <cogen/loosened_keyword.hpp>
+#include <cogen/response_format.hpp>
 
 #include <boost/json/value.hpp>
 

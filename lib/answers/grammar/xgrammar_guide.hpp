@@ -4,8 +4,9 @@
 #include "answers/grammar/distinct_reader.hpp"
 #include "answers/grammar/distinct_rule.hpp"
 #include "answers/grammar/token_table.hpp"
-#include "cogen/guide.hpp"
-#include "cogen/text/tokenizer.hpp"
+
+#include <cogen/guide.hpp>
+#include <cogen/text/tokenizer.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
-#include <cogen/async/engine_executor.hpp>
+#include <cogen/detail/engine_executor.hpp>
 
-namespace cogen::async {
+namespace cogen::detail {
 
 void engine_queue::close() {
   {
@@ -17,4 +17,4 @@ std::exception_ptr as_exception::make_exception(const diagnostics& why) noexcept
   return std::current_exception();
 }
 
-}  // namespace cogen::async
+}  // namespace cogen::detail

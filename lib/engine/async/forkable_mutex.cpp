@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <system_error>
 
-namespace cogen::async {
+namespace cogen::detail {
 namespace {
 
 std::atomic<unsigned> generation = 0;
@@ -22,4 +22,4 @@ unsigned process_generation() {
   return generation.load(std::memory_order_relaxed);
 }
 
-}  // namespace cogen::async
+}  // namespace cogen::detail

@@ -4,7 +4,7 @@
 #include <mutex>
 #include <new>
 
-namespace cogen::async {
+namespace cogen::detail {
 
 /// Changes with each fork(), in the child. Throws std::system_error if the first call cannot register that.
 unsigned process_generation();
@@ -28,4 +28,4 @@ class forkable_mutex {
   std::mutex mutex_;
 };
 
-}  // namespace cogen::async
+}  // namespace cogen::detail

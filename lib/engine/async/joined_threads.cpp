@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-namespace cogen::async {
+namespace cogen::detail {
 namespace {
 
 /// Of one process. Never destroyed, since the last thread may still unlock it when the process ends.
@@ -60,4 +60,4 @@ void run_joined(std::function<void()> work) {
   }
 }
 
-}  // namespace cogen::async
+}  // namespace cogen::detail

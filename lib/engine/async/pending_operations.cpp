@@ -8,7 +8,7 @@
 #include <exception>
 #include <utility>
 
-namespace cogen::async {
+namespace cogen::detail {
 
 namespace {
 
@@ -183,4 +183,4 @@ bool pending_operation::is_of_context(const net::any_io_executor& executor) cons
   return context_ == &net::query(executor, net::execution::context);
 }
 
-}  // namespace cogen::async
+}  // namespace cogen::detail

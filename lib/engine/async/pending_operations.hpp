@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cogen/async/operation.hpp>
-#include <cogen/net.hpp>
+#include <cogen/detail/operation.hpp>
+#include <cogen/fwd.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 
@@ -11,7 +11,7 @@
 #include <mutex>
 #include <utility>
 
-namespace cogen::async {
+namespace cogen::detail {
 
 /// The pending operations of one execution context. They release the context before it is destroyed; otherwise a
 /// handler still pending when its `io_context` ends would access the dead context.
@@ -61,4 +61,4 @@ class pending_operations : public std::enable_shared_from_this<pending_operation
 /// The registry of the context that `executor` belongs to. It outlives the context while it is referenced.
 std::shared_ptr<pending_operations> pending_operations_of(const net::any_io_executor& executor);
 
-}  // namespace cogen::async
+}  // namespace cogen::detail

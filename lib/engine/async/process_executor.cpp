@@ -11,7 +11,7 @@
 #include <mutex>
 #include <utility>
 
-namespace cogen::async {
+namespace cogen::detail {
 namespace {
 
 /// Never destroyed, as its threads may run until the process ends. A child of the child has another one.
@@ -38,4 +38,4 @@ net::any_io_executor in_this_process(net::any_io_executor executor) {
   return context_of(executor) == of_system ? process_executor() : executor;
 }
 
-}  // namespace cogen::async
+}  // namespace cogen::detail

@@ -2,7 +2,7 @@
 
 #include <cogen/error.hpp>
 
-namespace cogen::async {
+namespace cogen::detail {
 
 /// Work that an engine's thread does beside its steps, a bounded part in each round.
 class side_work {
@@ -16,4 +16,4 @@ class side_work {
   virtual void fail(const diagnostics& why) noexcept = 0;
 };
 
-}  // namespace cogen::async
+}  // namespace cogen::detail

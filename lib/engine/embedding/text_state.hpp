@@ -12,17 +12,17 @@
 namespace cogen::embedding {
 
 template <class Result>
-using text_face = detail::engine_face<async::operation<std::vector<Result>>, std::vector<encoder_input>>;
+using text_face = detail::engine_face<detail::operation<std::vector<Result>>, std::vector<encoder_input>>;
 
 template <class Result>
 using text_operation_state =
-    detail::lone_operation<text_face<Result>, async::operation<std::vector<Result>>, std::vector<Result>>;
+    detail::lone_operation<text_face<Result>, detail::operation<std::vector<Result>>, std::vector<Result>>;
 
 /// A pending async_embed(), or async_score() where a result is one number.
 template <class Result>
 class text_state final : public text_operation_state<Result>, public text_request {
  public:
-  using text_operation = async::operation<std::vector<Result>>;
+  using text_operation = detail::operation<std::vector<Result>>;
 
   text_state(std::shared_ptr<detail::engine_loop> engine, std::uint64_t tenant)
       : text_operation_state<Result>(std::move(engine)) {

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cogen/detail/scheduler/step.hpp>
 #include <cogen/metrics.hpp>
-#include <cogen/scheduler/step.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include "network/nn/device/network_on_device.hpp"
 
-#include <cogen/cache/layer.hpp>
+#include <cogen/extend/kv_layer.hpp>
 #include <cogen/load/model_config.hpp>
 
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 
 #include "network/parallel/rank_group.hpp"
 
-#include <cogen/scheduler/types.hpp>
+#include <cogen/detail/scheduler/types.hpp>
 
 #include <functional>
 #include <string>

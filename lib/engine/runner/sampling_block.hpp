@@ -2,7 +2,7 @@
 
 #include "network/backend/backend.hpp"
 
-#include <cogen/extend/sampling_batch.hpp>
+#include <cogen/detail/sampling_batch.hpp>
 #include <cogen/sampling_params.hpp>
 
 #include <ATen/core/Tensor.h>

@@ -2,7 +2,7 @@
 
 #include "engine/runner/message.hpp"
 
-#include <cogen/scheduler/step.hpp>
+#include <cogen/detail/scheduler/step.hpp>
 
 namespace cogen::detail {
 

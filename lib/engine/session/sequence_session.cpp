@@ -159,7 +159,7 @@ void sequence_state::cancel_open(const open_operation& wait) noexcept {
   engine_->enqueue(shared_from_this());
 }
 
-void sequence_state::drop(async::pending_operation& dropped) noexcept {
+void sequence_state::drop(detail::pending_operation& dropped) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (opening_.get() != &dropped) return;

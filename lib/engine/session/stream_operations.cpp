@@ -16,7 +16,7 @@ namespace {
 const std::string stream_name = "the session";
 
 /// Posts the handler; if memory is short, tries again for a while.
-void post(async::pending_operation& completed) noexcept {
+void post(detail::pending_operation& completed) noexcept {
   constexpr int tries = 1000;
   for (int i = 0; i < tries && !completed.post_again(); ++i) std::this_thread::yield();
 }
@@ -69,7 +69,7 @@ void stream_task::throw_if_cancelled() const {
 stream_save::stream_save(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_sink> sink)
     : state_(std::move(state)), sink_(std::move(sink)) {}
 
-void stream_save::start(std::shared_ptr<async::operation<>> wait) {
+void stream_save::start(std::shared_ptr<detail::operation<>> wait) {
   wait_ = std::move(wait);
   spawn(wait_->executor());
 }
@@ -92,19 +92,19 @@ net::awaitable<void> stream_save::copy() {
         writer->emplace(stream_name, state, snapshot);
         return diagnostics();
       };
-  auto token = async::throwing;
-  co_await async::initiate<async::throwing_t>(token, state_, &sequence_state::start_copy, &sequence_state::cancel_plain,
-                                              target);
+  auto token = detail::throwing;
+  co_await detail::initiate<detail::throwing_t>(token, state_, &sequence_state::start_copy,
+                                                &sequence_state::cancel_plain, target);
   writer_ = std::move(*writer);
 }
 
 net::awaitable<void> stream_save::make_piece() {
-  auto token = async::throwing;
-  co_await async::initiate<async::throwing_t>(token, std::static_pointer_cast<stream_save>(shared_from_this()),
-                                              &stream_save::start_piece, &stream_save::cancel_piece);
+  auto token = detail::throwing;
+  co_await detail::initiate<detail::throwing_t>(token, std::static_pointer_cast<stream_save>(shared_from_this()),
+                                                &stream_save::start_piece, &stream_save::cancel_piece);
 }
 
-void stream_save::start_piece(std::shared_ptr<async::operation<>> wait) {
+void stream_save::start_piece(std::shared_ptr<detail::operation<>> wait) {
   const auto self = std::static_pointer_cast<stream_save>(shared_from_this());
   state_->engine()->offload([self, wait] {
     diagnostics why;
@@ -137,7 +137,7 @@ std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& fac
 stream_open::stream_open(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_source> source)
     : state_(std::move(state)), source_(std::move(source)) {}
 
-void stream_open::start(std::shared_ptr<async::operation<sequence>> wait) {
+void stream_open::start(std::shared_ptr<detail::operation<sequence>> wait) {
   wait_ = wait;
   const auto executor = wait->executor();
   if (state_->begin_open(std::move(wait))) spawn(executor);

@@ -47,21 +47,21 @@ class stream_save final : public plain_face, public stream_task {
   stream_save(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_sink> sink);
 
   net::any_io_executor default_executor() const override { return sink_->get_executor(); }
-  void start(std::shared_ptr<async::operation<>> wait) override;
+  void start(std::shared_ptr<detail::operation<>> wait) override;
   void cancel() noexcept override { cancel_task(); }
-  void settle(async::pending_operation&) noexcept override {}  // bytes that are written stay written
+  void settle(detail::pending_operation&) noexcept override {}  // bytes that are written stay written
 
  private:
   net::awaitable<void> run() override;
   void end(const diagnostics& why) override;
   net::awaitable<void> copy();
   net::awaitable<void> make_piece();
-  void start_piece(std::shared_ptr<async::operation<>> wait);
+  void start_piece(std::shared_ptr<detail::operation<>> wait);
   void cancel_piece() noexcept {}  // it is soon made
 
   const std::shared_ptr<sequence_state> state_;
   const std::shared_ptr<byte_sink> sink_;
-  std::shared_ptr<async::operation<>> wait_;
+  std::shared_ptr<detail::operation<>> wait_;
   std::optional<session_writer> writer_;
   std::span<const std::byte> piece_;
 };
@@ -72,10 +72,10 @@ class stream_open final : public open_face, public stream_task {
   stream_open(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_source> source);
 
   net::any_io_executor default_executor() const override { return source_->get_executor(); }
-  void start(std::shared_ptr<async::operation<sequence>> wait) override;
+  void start(std::shared_ptr<detail::operation<sequence>> wait) override;
   void cancel() noexcept override { cancel_task(); }
-  void settle(async::pending_operation& called) noexcept override { state_->settle(called); }
-  void drop(async::pending_operation& dropped) noexcept override { state_->drop(dropped); }
+  void settle(detail::pending_operation& called) noexcept override { state_->settle(called); }
+  void drop(detail::pending_operation& dropped) noexcept override { state_->drop(dropped); }
 
  private:
   net::awaitable<void> run() override;
@@ -84,7 +84,7 @@ class stream_open final : public open_face, public stream_task {
 
   const std::shared_ptr<sequence_state> state_;
   const std::shared_ptr<byte_source> source_;
-  std::shared_ptr<async::operation<sequence>> wait_;
+  std::shared_ptr<detail::operation<sequence>> wait_;
 };
 
 }  // namespace cogen::detail

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <cogen/cache/compressed_snapshot.hpp>
-#include <cogen/cache/slot_table.hpp>
-#include <cogen/cache/transfer.hpp>
-#include <cogen/slot_fork.hpp>
+#include <cogen/detail/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/slot_table.hpp>
+#include <cogen/detail/cache/transfer.hpp>
+#include <cogen/detail/slot_fork.hpp>
 
 #include <cstddef>
 #include <memory>

@@ -2,9 +2,9 @@
 
 #include "formats/checkpoint/checksum.hpp"
 
+#include <cogen/detail/scheduler/types.hpp>
 #include <cogen/error.hpp>
 #include <cogen/extend/runner.hpp>
-#include <cogen/scheduler/types.hpp>
 #include <cogen/token.hpp>
 
 #include <array>

@@ -1,9 +1,8 @@
-#include "cogen/load/generation_defaults.hpp"
-
 #include "formats/checkpoint/config_fields.hpp"
 #include "formats/checkpoint/input_file.hpp"
 
 #include <cogen/load/checkpoint.hpp>
+#include <cogen/load/model_config.hpp>
 #include <cogen/sampling_params.hpp>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-#include "cogen/load/score_activation.hpp"
-
 #include "formats/checkpoint/config_fields.hpp"
 #include "formats/checkpoint/input_file.hpp"
+
+#include <cogen/load/model_config.hpp>
 
 #include <string>
 

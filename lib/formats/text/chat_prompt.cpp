@@ -1,7 +1,8 @@
 #include "formats/text/chat_prompt.hpp"
 
-#include "cogen/text/chat_roles.hpp"
 #include "formats/json/field.hpp"
+
+#include "formats/text/chat_roles.hpp"
 
 #include <stdexcept>
 #include <string>

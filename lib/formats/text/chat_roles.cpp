@@ -1,4 +1,4 @@
-#include "cogen/text/chat_roles.hpp"
+#include "formats/text/chat_roles.hpp"
 
 #include "formats/text/utf8.hpp"
 

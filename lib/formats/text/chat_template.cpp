@@ -1,10 +1,10 @@
-#include "cogen/text/chat_template.hpp"
-
 #include "formats/text/jinja/conversions.hpp"
 #include "formats/text/jinja/renderer.hpp"
 #include "formats/text/jinja/statements.hpp"
 #include "formats/text/jinja/walks.hpp"
 #include "formats/text/utf8.hpp"
+
+#include <cogen/text/chat_template.hpp>
 
 #include <algorithm>
 #include <cctype>

@@ -1,5 +1,6 @@
-#include "cogen/text/tokenizer.hpp"
 #include "formats/text/utf8.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <utility>
 

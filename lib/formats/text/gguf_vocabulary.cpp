@@ -1,10 +1,11 @@
 // Makes a tokenizer of what a GGUF file says about it.
-#include "cogen/text/tokenizer.hpp"
 #include "formats/text/bert_steps.hpp"
 #include "formats/text/gguf_pre_tokenizers.hpp"
 #include "formats/text/split_patterns.hpp"
 #include "formats/text/token_decoder.hpp"
 #include "formats/text/tokenizer_spec.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "cogen/text/infill.hpp"
+#include <cogen/text/infill.hpp>
 
 #include <algorithm>
 #include <stdexcept>

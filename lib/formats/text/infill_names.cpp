@@ -1,5 +1,5 @@
 // Source: the keys and names that llama.cpp knows, src/llama-vocab.cpp.
-#include "cogen/text/infill.hpp"
+#include <cogen/text/infill.hpp>
 
 #include <array>
 #include <span>

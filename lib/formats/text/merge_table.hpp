@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/token.hpp"
+#include <cogen/token.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "cogen/token.hpp"
 #include "formats/text/merge_table.hpp"
+
+#include <cogen/token.hpp>
 
 #include <cstddef>
 #include <cstdint>

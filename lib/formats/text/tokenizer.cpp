@@ -1,5 +1,3 @@
-#include "cogen/text/tokenizer.hpp"
-
 #include "formats/json/string_list.hpp"
 #include "formats/text/added_tokens.hpp"
 #include "formats/text/covered_bytes.hpp"
@@ -12,6 +10,8 @@
 #include "formats/text/tokenizer_spec.hpp"
 #include "formats/text/trusted_text.hpp"
 #include "formats/text/utf8.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <algorithm>
 #include <limits>

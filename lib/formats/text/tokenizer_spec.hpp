@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/token.hpp"
+#include <cogen/token.hpp>
 
 #include <cstdint>
 #include <optional>

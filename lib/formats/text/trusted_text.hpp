@@ -1,7 +1,8 @@
 #pragma once
 
-#include "cogen/text/tokenizer.hpp"
 #include "formats/text/range.hpp"
+
+#include <cogen/text/tokenizer.hpp>
 
 #include <span>
 #include <string>

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "cogen/token.hpp"
 #include "formats/json/string_list.hpp"
+
+#include <cogen/token.hpp>
 
 #include <cstddef>
 #include <optional>

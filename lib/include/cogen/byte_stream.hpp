@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cogen/error.hpp>
-#include <cogen/net.hpp>
+#include <cogen/fwd.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>

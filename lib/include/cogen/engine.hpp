@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cogen/async/engine_executor.hpp>
-#include <cogen/async/operation.hpp>
+#include <cogen/detail/engine_executor.hpp>
+#include <cogen/detail/operation.hpp>
 #include <cogen/engine_options.hpp>
 #include <cogen/error.hpp>
 #include <cogen/fwd.hpp>
@@ -24,9 +24,9 @@ namespace detail {
 class engine_loop;
 
 using drain_face = plain_face;
-using embed_face = engine_face<async::operation<std::vector<std::vector<float>>>, std::vector<encoder_input>>;
-using score_face = engine_face<async::operation<std::vector<float>>, std::vector<encoder_input>>;
-using compile_face = engine_face<async::operation<compiled_format>, response_format>;
+using embed_face = engine_face<detail::operation<std::vector<std::vector<float>>>, std::vector<encoder_input>>;
+using score_face = engine_face<detail::operation<std::vector<float>>, std::vector<encoder_input>>;
+using compile_face = engine_face<detail::operation<compiled_format>, response_format>;
 
 }  // namespace detail
 
@@ -67,7 +67,7 @@ void run_worker(const std::shared_ptr<const model>& model, const engine_options&
 /// Asio's `as_default_on_t<token_stream>` is a stream with another default token, made from the one here.
 class engine {
  public:
-  using executor_type = async::engine_executor;
+  using executor_type = engine_executor;
   using default_completion_token = net::default_completion_token_t<executor_type>;
 
   /// Throws std::invalid_argument for an option that makes no sense for this model, naming it, its value and its limit.
@@ -126,8 +126,8 @@ class engine {
   template <net::completion_token_for<void(error_code, sequence)> Token = default_completion_token>
   [[nodiscard]] auto async_load_session(std::filesystem::path session, const open_options& options = {},
                                         Token&& completion = default_completion_token()) {
-    return async::initiate<Token, sequence>(completion, new_opening(options), &detail::sequence_face::start_open,
-                                            &detail::sequence_face::cancel_open, std::move(session));
+    return detail::initiate<Token, sequence>(completion, new_opening(options), &detail::sequence_face::start_open,
+                                             &detail::sequence_face::cancel_open, std::move(session));
   }
 
   /// The same from a stream that async_save() wrote to: an AsyncReadStream of Asio, such as a socket, or a byte_source.
@@ -139,8 +139,8 @@ class engine {
             net::completion_token_for<void(error_code, sequence)> Token = default_completion_token>
   [[nodiscard]] auto async_load_session(Stream& stream, const open_options& options = {},
                                         Token&& completion = default_completion_token()) {
-    return async::initiate<Token, sequence>(completion, new_opening(options, detail::source_of(stream)),
-                                            &detail::open_face::start, &detail::open_face::cancel);
+    return detail::initiate<Token, sequence>(completion, new_opening(options, detail::source_of(stream)),
+                                             &detail::open_face::start, &detail::open_face::cancel);
   }
 
   /// Makes one vector of each text, pooled and normalized as the model's files say. Texts are read between steps, about
@@ -153,7 +153,7 @@ class engine {
       net::completion_token_for<void(error_code, std::vector<std::vector<float>>)> Token = default_completion_token>
   [[nodiscard]] auto async_embed(std::vector<encoder_input> texts, const work_options& options,
                                  Token&& completion = default_completion_token()) {
-    return async::initiate<Token, std::vector<std::vector<float>>>(
+    return detail::initiate<Token, std::vector<std::vector<float>>>(
         completion, new_embedding(options), &detail::embed_face::start, &detail::embed_face::cancel, std::move(texts));
   }
 
@@ -169,8 +169,8 @@ class engine {
   template <net::completion_token_for<void(error_code, std::vector<float>)> Token = default_completion_token>
   [[nodiscard]] auto async_score(std::vector<encoder_input> pairs, const work_options& options,
                                  Token&& completion = default_completion_token()) {
-    return async::initiate<Token, std::vector<float>>(completion, new_scoring(options), &detail::score_face::start,
-                                                      &detail::score_face::cancel, std::move(pairs));
+    return detail::initiate<Token, std::vector<float>>(completion, new_scoring(options), &detail::score_face::start,
+                                                       &detail::score_face::cancel, std::move(pairs));
   }
 
   /// The same for tenant 0.
@@ -189,8 +189,8 @@ class engine {
   template <net::completion_token_for<void(error_code, compiled_format)> Token = default_completion_token>
   [[nodiscard]] auto async_compile(response_format format, const work_options& options,
                                    Token&& completion = default_completion_token()) {
-    return async::initiate<Token, compiled_format>(completion, new_compilation(options), &detail::compile_face::start,
-                                                   &detail::compile_face::cancel, std::move(format));
+    return detail::initiate<Token, compiled_format>(completion, new_compilation(options), &detail::compile_face::start,
+                                                    &detail::compile_face::cancel, std::move(format));
   }
 
   /// The same for tenant 0.
@@ -215,7 +215,7 @@ class engine {
   /// operations may be pending. With external stepping it completes within poll_one().
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_drain(Token&& completion = default_completion_token()) {
-    return async::initiate<Token>(completion, new_drain(), &detail::drain_face::start, &detail::drain_face::cancel);
+    return detail::initiate<Token>(completion, new_drain(), &detail::drain_face::start, &detail::drain_face::cancel);
   }
 
   /// Before the next step, drops what is kept of ended sequences for others to share, except what sequences read now.

@@ -1,14 +1,13 @@
 #pragma once
 
-#include <cogen/cache/codec.hpp>
-#include <cogen/cache/layer_factory.hpp>
-#include <cogen/cache/sink_window.hpp>
-#include <cogen/cache/transfer.hpp>
-#include <cogen/cache/view.hpp>
-#include <cogen/kv_events.hpp>
+#include <cogen/detail/cache/layer_factory.hpp>
+#include <cogen/detail/cache/sink_window.hpp>
+#include <cogen/detail/cache/transfer.hpp>
+#include <cogen/detail/cache/view.hpp>
+#include <cogen/extend/kv_codec.hpp>
+#include <cogen/fwd.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/metrics.hpp>
-#include <cogen/policy.hpp>
 #include <cogen/response_format.hpp>
 
 #include <chrono>

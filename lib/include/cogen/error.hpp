@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 namespace cogen {
 
@@ -70,6 +71,33 @@ class generation_error : public boost::system::system_error {
  private:
   diagnostics why_;
 };
+
+/// What redirect_diagnostics() makes of a completion token.
+template <class Token>
+class redirect_diagnostics_t {
+ public:
+  /// See redirect_diagnostics().
+  redirect_diagnostics_t(Token token, diagnostics& why) : token_(std::move(token)), why_(&why) {}
+
+  Token& token() noexcept { return token_; }              ///< the token that gets the results
+  const Token& token() const noexcept { return token_; }  ///< the same
+  diagnostics& why() const noexcept { return *why_; }     ///< where the diagnostics go
+
+ private:
+  Token token_;
+  diagnostics* why_;
+};
+
+/// Adapts a completion token as net::redirect_error does, but for the sentence, too: `why` is set before the handler
+/// runs, and the results alone go to `token`. It must live until then. To be the outermost of several adapters. With an
+/// operation of another library, `why` has the message of its code.
+///
+///     cogen::diagnostics why;
+///     const auto vectors = co_await engine.async_embed(texts, cogen::redirect_diagnostics(asio::use_awaitable, why));
+template <class Token>
+redirect_diagnostics_t<std::decay_t<Token>> redirect_diagnostics(Token&& token, diagnostics& why) {
+  return {std::forward<Token>(token), why};
+}
 
 }  // namespace cogen
 

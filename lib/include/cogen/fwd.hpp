@@ -1,16 +1,24 @@
 #pragma once
 
+namespace boost::asio {}
+
 namespace cogen {
 
-namespace async {
-class engine_executor;
-}
+/// Boost.Asio >= 1.81, the asynchronous library that cogen uses.
+namespace net = boost::asio;
+
+namespace scheduler {
+class allocation_policy;
+class preemption_policy;
+class scheduling_policy;
+}  // namespace scheduler
 
 namespace text {
 class tokenizer;
 }
 
 class engine;
+class engine_executor;
 class event_sink;
 class kv_event_sink;
 class model;
@@ -30,8 +38,8 @@ template <class Executor>
 class basic_stream_group;
 template <class Executor>
 class basic_token_stream;
-using sequence = basic_sequence<async::engine_executor>;
-using stream_group = basic_stream_group<async::engine_executor>;
-using token_stream = basic_token_stream<async::engine_executor>;
+using sequence = basic_sequence<engine_executor>;
+using stream_group = basic_stream_group<engine_executor>;
+using token_stream = basic_token_stream<engine_executor>;
 
 }  // namespace cogen

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cogen/cache/cache.hpp>
-#include <cogen/cache/step.hpp>
+#include <cogen/detail/cache/step.hpp>
 #include <cogen/load/model_config.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/text/chat_template.hpp>

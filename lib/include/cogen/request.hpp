@@ -3,6 +3,7 @@
 #include <cogen/clock.hpp>
 #include <cogen/drafter.hpp>
 #include <cogen/error.hpp>
+#include <cogen/fwd.hpp>
 #include <cogen/response_format.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/text/chat_template.hpp>
@@ -124,6 +125,17 @@ struct request {
   std::optional<std::string> cache_salt = {};
   static constexpr std::size_t max_cache_salt_bytes = 1024;
 };
+
+/// A chat as engines read it.
+struct rendered_prompt {
+  std::string text;           ///< what the chat template writes
+  std::vector<token> tokens;  ///< names of control tokens in a message's content are text
+};
+
+/// The prompt that an engine over this model makes of a request's messages, tools and chat_template_kwargs, calls with
+/// the ids that its family insists on. Throws generation_error with error::invalid_request where the engine refuses
+/// them, and for a prompt that is not a chat.
+rendered_prompt render_prompt(const model& model, const request& request);
 
 /// What a request would need of an engine.
 struct request_estimate {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cogen/guide.hpp>
-#include <cogen/loosened_keyword.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -57,6 +56,14 @@ inline response_format ebnf(std::string rules) {
 inline response_format choice(std::vector<std::string> texts) {
   return {.type = response_format::kind::choice, .choices = std::move(texts)};
 }
+
+/// A keyword of a JSON schema that texts are not held to.
+struct loosened_keyword {
+  std::string name;
+  std::string path;  ///< of the schema that has it, as a JSON pointer: "#/properties/a"
+
+  friend bool operator==(const loosened_keyword&, const loosened_keyword&) = default;
+};
 
 /// A response format that engine::async_compile() has compiled for a model's tokenizer, for any number of requests and
 /// sequences of engines with that model. Cheap to copy; thread-safe. It keeps the tokenizer alive.

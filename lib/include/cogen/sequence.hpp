@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cogen/async/engine_executor.hpp>
-#include <cogen/async/operation.hpp>
 #include <cogen/byte_stream.hpp>
+#include <cogen/detail/engine_executor.hpp>
+#include <cogen/detail/operation.hpp>
 #include <cogen/fwd.hpp>
 #include <cogen/guide.hpp>
 #include <cogen/metrics.hpp>
@@ -23,15 +23,15 @@ enum class logits_of { last, all };
 namespace detail {
 
 /// What a sequence's handle and the engine share.
-class sequence_face : public async::result_owner {
+class sequence_face : public detail::result_owner {
  public:
-  using forward_operation = async::operation<logits>;
-  using decode_operation = async::operation<sampled_token>;
-  using draft_operation = async::operation<std::vector<sampled_token>>;
-  using plain_operation = async::operation<>;
-  using open_operation = async::operation<sequence>;
+  using forward_operation = detail::operation<logits>;
+  using decode_operation = detail::operation<sampled_token>;
+  using draft_operation = detail::operation<std::vector<sampled_token>>;
+  using plain_operation = detail::operation<>;
+  using open_operation = detail::operation<sequence>;
 
-  virtual async::engine_executor executor() const = 0;
+  virtual engine_executor executor() const = 0;
   virtual net::any_io_executor default_executor() const = 0;
   virtual void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) = 0;
   virtual void cancel_forward(const forward_operation& wait) noexcept = 0;
@@ -59,15 +59,15 @@ class sequence_face : public async::result_owner {
 
 /// What an operation with a state of its own shares with the engine.
 template <class Operation, class... Args>
-class engine_face : public async::result_owner {
+class engine_face : public detail::result_owner {
  public:
   virtual net::any_io_executor default_executor() const = 0;
   virtual void start(std::shared_ptr<Operation> wait, Args... args) = 0;
   virtual void cancel() noexcept = 0;
 };
 
-using plain_face = engine_face<async::operation<>>;
-using open_face = engine_face<async::operation<sequence>>;
+using plain_face = engine_face<detail::operation<>>;
+using open_face = engine_face<detail::operation<sequence>>;
 
 std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& face, std::shared_ptr<byte_sink> sink);
 
@@ -87,10 +87,10 @@ std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& fac
 /// with error::draining while the engine drains, and with error::queue_full if the sequence has had no slot yet and the
 /// queue is full.
 template <class Executor>
-class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face, Executor> {
+class [[nodiscard]] basic_sequence : public detail::handle<detail::sequence_face, Executor> {
  public:
-  using typename async::handle<detail::sequence_face, Executor>::default_completion_token;
-  using async::handle<detail::sequence_face, Executor>::handle;
+  using typename detail::handle<detail::sequence_face, Executor>::default_completion_token;
+  using detail::handle<detail::sequence_face, Executor>::handle;
 
   /// The same sequence with another executor type.
   template <class Other>
@@ -107,8 +107,8 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   template <net::completion_token_for<void(error_code, logits)> Token = default_completion_token>
   [[nodiscard]] auto async_forward(std::vector<token> tokens, logits_of which = logits_of::last,
                                    Token&& completion = default_completion_token()) {
-    return async::initiate<Token, logits>(completion, this->shared(), &detail::sequence_face::start_forward,
-                                          &detail::sequence_face::cancel_forward, std::move(tokens), which);
+    return detail::initiate<Token, logits>(completion, this->shared(), &detail::sequence_face::start_forward,
+                                           &detail::sequence_face::cancel_forward, std::move(tokens), which);
   }
 
   /// Appends `tokens`, then a token sampled after the last one held, and returns it. Signature: void(error_code,
@@ -117,9 +117,9 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   template <net::completion_token_for<void(error_code, sampled_token)> Token = default_completion_token>
   [[nodiscard]] auto async_decode(std::vector<token> tokens = {}, sampling_params sampling = {},
                                   Token&& completion = default_completion_token()) {
-    return async::initiate<Token, sampled_token>(completion, this->shared(), &detail::sequence_face::start_decode,
-                                                 &detail::sequence_face::cancel_decode, std::move(tokens),
-                                                 std::move(sampling));
+    return detail::initiate<Token, sampled_token>(completion, this->shared(), &detail::sequence_face::start_decode,
+                                                  &detail::sequence_face::cancel_decode, std::move(tokens),
+                                                  std::move(sampling));
   }
 
   /// As async_decode(), with draft tokens: guesses at what is sampled next. One step runs them all, samples after each
@@ -133,7 +133,7 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   template <net::completion_token_for<void(error_code, std::vector<sampled_token>)> Token = default_completion_token>
   [[nodiscard]] auto async_decode_drafts(std::vector<token> tokens, sampling_params sampling, std::vector<token> drafts,
                                          Token&& completion = default_completion_token()) {
-    return async::initiate<Token, std::vector<sampled_token>>(
+    return detail::initiate<Token, std::vector<sampled_token>>(
         completion, this->shared(), &detail::sequence_face::start_draft, &detail::sequence_face::cancel_draft,
         std::move(tokens), std::move(sampling), std::move(drafts));
   }
@@ -145,8 +145,8 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// success. Works while the engine drains, which does not wait for it.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_suspend(Token&& completion = default_completion_token()) {
-    return async::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_suspend,
-                                  &detail::sequence_face::cancel_plain);
+    return detail::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_suspend,
+                                   &detail::sequence_face::cancel_plain);
   }
 
   /// Writes the sequence to a file that engine::async_load_session() reads, in this process or another one: tokens,
@@ -159,8 +159,8 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// Cancelled when that is done, it reports success. Works while the engine drains, which does not wait for it.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_save(std::filesystem::path path, Token&& completion = default_completion_token()) {
-    return async::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_save,
-                                  &detail::sequence_face::cancel_plain, std::move(path));
+    return detail::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_save,
+                                   &detail::sequence_face::cancel_plain, std::move(path));
   }
 
   /// The same to a stream: an AsyncWriteStream of Asio, such as a socket, or a byte_sink. It gets the bytes of such a
@@ -171,8 +171,8 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   /// executor of their own run on the stream's.
   template <session_sink Stream, net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_save(Stream& stream, Token&& completion = default_completion_token()) {
-    return async::initiate<Token>(completion, detail::new_saving(this->shared(), detail::sink_of(stream)),
-                                  &detail::plain_face::start, &detail::plain_face::cancel);
+    return detail::initiate<Token>(completion, detail::new_saving(this->shared(), detail::sink_of(stream)),
+                                   &detail::plain_face::start, &detail::plain_face::cancel);
   }
 
   /// A second sequence with the same tokens, whose cache is shared. Its random numbers are those of a new branch.
@@ -201,6 +201,6 @@ class [[nodiscard]] basic_sequence : public async::handle<detail::sequence_face,
   [[nodiscard]] diagnostics error() const { return this->face().error(); }
 };
 
-using sequence = basic_sequence<async::engine_executor>;
+using sequence = basic_sequence<engine_executor>;
 
 }  // namespace cogen

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cogen/async/engine_executor.hpp>
-#include <cogen/async/operation.hpp>
+#include <cogen/detail/engine_executor.hpp>
+#include <cogen/detail/operation.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/request.hpp>
 #include <cogen/sampling_params.hpp>
@@ -22,11 +22,11 @@ namespace cogen {
 namespace detail {
 
 /// What a strategy's output and the engine share.
-class output_face : public async::result_owner {
+class output_face : public detail::result_owner {
  public:
   virtual net::any_io_executor default_executor() const = 0;
-  virtual void start_ready(std::shared_ptr<async::operation<>> wait) = 0;
-  virtual void cancel_ready(const async::operation<>& wait) noexcept = 0;
+  virtual void start_ready(std::shared_ptr<detail::operation<>> wait) = 0;
+  virtual void cancel_ready(const detail::operation<>& wait) noexcept = 0;
   virtual void write(sampled_token next) = 0;
   virtual void close(finish_reason reason, std::optional<float> score) = 0;
   virtual void close(const diagnostics& why) noexcept = 0;
@@ -41,7 +41,7 @@ class output_face : public async::result_owner {
 /// that is destroyed before it was finished fails.
 class [[nodiscard]] strategy_output {
  public:
-  using default_completion_token = net::default_completion_token_t<async::engine_executor>;
+  using default_completion_token = net::default_completion_token_t<engine_executor>;
 
   /// Made by the engine. Null: the stream's handle is gone.
   explicit strategy_output(std::shared_ptr<detail::output_face> shared) noexcept : shared_(std::move(shared)) {}
@@ -74,8 +74,8 @@ class [[nodiscard]] strategy_output {
   /// while another one is pending. The stream must have a handle.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_ready(Token&& completion = default_completion_token()) {
-    return async::initiate<Token>(completion, shared_, &detail::output_face::start_ready,
-                                  &detail::output_face::cancel_ready);
+    return detail::initiate<Token>(completion, shared_, &detail::output_face::start_ready,
+                                   &detail::output_face::cancel_ready);
   }
 
  private:

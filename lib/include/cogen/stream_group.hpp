@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cogen/async/engine_executor.hpp>
-#include <cogen/async/operation.hpp>
+#include <cogen/detail/engine_executor.hpp>
+#include <cogen/detail/operation.hpp>
 #include <cogen/metrics.hpp>
 #include <cogen/token_stream.hpp>
 
@@ -24,9 +24,9 @@ struct stream_event {
 namespace detail {
 
 /// What a group and its streams share: the part of `stream_group` that is not its handle.
-class group_face : public async::result_owner {
+class group_face : public detail::result_owner {
  public:
-  using next_operation = async::operation<std::optional<stream_event>>;
+  using next_operation = detail::operation<std::optional<stream_event>>;
 
   virtual net::any_io_executor default_executor() const = 0;
   virtual std::shared_ptr<next_operation> last_next() noexcept = 0;  ///< the wait before, given away; may be null
@@ -119,9 +119,9 @@ class [[nodiscard]] basic_stream_group {
   template <class>
   friend class basic_stream_group;
 
-  struct group_handle : async::handle<detail::group_face, Executor> {
-    using async::handle<detail::group_face, Executor>::handle;
-    using async::handle<detail::group_face, Executor>::shared;
+  struct group_handle : detail::handle<detail::group_face, Executor> {
+    using detail::handle<detail::group_face, Executor>::handle;
+    using detail::handle<detail::group_face, Executor>::shared;
   };
 
   std::vector<std::shared_ptr<detail::stream_face>> shared_states() const {
@@ -132,14 +132,14 @@ class [[nodiscard]] basic_stream_group {
 
   template <class Token>
   auto initiate_next(bool events, Token& token) {
-    return async::initiate<Token, std::optional<stream_event>>(token, group_.shared(), &detail::group_face::start_next,
-                                                               &detail::group_face::cancel_next, events);
+    return detail::initiate<Token, std::optional<stream_event>>(token, group_.shared(), &detail::group_face::start_next,
+                                                                &detail::group_face::cancel_next, events);
   }
 
   std::vector<stream_type> streams_;
   group_handle group_;  // goes first, so that what is pending is aborted
 };
 
-using stream_group = basic_stream_group<async::engine_executor>;
+using stream_group = basic_stream_group<engine_executor>;
 
 }  // namespace cogen

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <cogen/async/engine_executor.hpp>
-#include <cogen/async/operation.hpp>
 #include <cogen/clock.hpp>
-#include <cogen/loosened_keyword.hpp>
+#include <cogen/detail/engine_executor.hpp>
+#include <cogen/detail/operation.hpp>
 #include <cogen/metrics.hpp>
+#include <cogen/response_format.hpp>
 #include <cogen/sampling_params.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/tool_call.hpp>
@@ -55,11 +55,11 @@ text::chat_message tool_result(const tool_call& call, std::string result);
 namespace detail {
 
 /// What a stream and the engine share: the part of `token_stream` that is not its handle.
-class stream_face : public async::result_owner {
+class stream_face : public detail::result_owner {
  public:
-  using next_operation = async::operation<std::optional<piece>>;
-  using complete_operation = async::operation<completion>;
-  using progress_operation = async::operation<std::optional<prompt_progress>>;
+  using next_operation = detail::operation<std::optional<piece>>;
+  using complete_operation = detail::operation<completion>;
+  using progress_operation = detail::operation<std::optional<prompt_progress>>;
 
   virtual net::any_io_executor default_executor() const = 0;
   virtual std::shared_ptr<next_operation> last_next() noexcept = 0;  ///< the wait before, given away; may be null
@@ -96,10 +96,10 @@ class basic_stream_group;
 /// get_executor(): operations composed of it and a connection's run where the connection does, not on the engine's
 /// thread.
 template <class Executor>
-class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_face, Executor> {
+class [[nodiscard]] basic_token_stream : public detail::handle<detail::stream_face, Executor> {
  public:
-  using typename async::handle<detail::stream_face, Executor>::default_completion_token;
-  using async::handle<detail::stream_face, Executor>::handle;
+  using typename detail::handle<detail::stream_face, Executor>::default_completion_token;
+  using detail::handle<detail::stream_face, Executor>::handle;
 
   /// The same stream with another executor type.
   template <class Other>
@@ -128,8 +128,8 @@ class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_fac
   /// operation_aborted; every piece can still be read.
   template <net::completion_token_for<void(error_code, completion)> Token = default_completion_token>
   [[nodiscard]] auto async_complete(Token&& token = default_completion_token()) {
-    return async::initiate<Token, completion>(token, this->shared(), &detail::stream_face::start_complete,
-                                              &detail::stream_face::cancel_complete);
+    return detail::initiate<Token, completion>(token, this->shared(), &detail::stream_face::start_complete,
+                                               &detail::stream_face::cancel_complete);
   }
 
   /// How much of the prompt has been read: first as it gets a slot, with what was cached, then after each step that
@@ -141,7 +141,7 @@ class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_fac
   template <
       net::completion_token_for<void(error_code, std::optional<prompt_progress>)> Token = default_completion_token>
   [[nodiscard]] auto async_prompt_progress(Token&& token = default_completion_token()) {
-    return async::initiate<Token, std::optional<prompt_progress>>(
+    return detail::initiate<Token, std::optional<prompt_progress>>(
         token, this->shared(), &detail::stream_face::start_progress, &detail::stream_face::cancel_progress);
   }
 
@@ -175,11 +175,11 @@ class [[nodiscard]] basic_token_stream : public async::handle<detail::stream_fac
 
   template <class Token>
   auto initiate_next(std::optional<clock::duration> limit, Token& token) {
-    return async::initiate<Token, std::optional<piece>>(token, this->shared(), &detail::stream_face::start_next,
-                                                        &detail::stream_face::cancel_next, limit);
+    return detail::initiate<Token, std::optional<piece>>(token, this->shared(), &detail::stream_face::start_next,
+                                                         &detail::stream_face::cancel_next, limit);
   }
 };
 
-using token_stream = basic_token_stream<async::engine_executor>;
+using token_stream = basic_token_stream<engine_executor>;
 
 }  // namespace cogen

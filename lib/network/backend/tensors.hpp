@@ -6,7 +6,7 @@
 #include "network/models/model_spec.hpp"
 #include "network/weights/qkv_rows.hpp"
 
-#include <cogen/cache/attention_span.hpp>
+#include <cogen/detail/cache/attention_span.hpp>
 #include <cogen/load/model_config.hpp>
 
 #include <ATen/core/Tensor.h>

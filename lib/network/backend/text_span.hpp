@@ -2,7 +2,7 @@
 
 #include "network/models/model_spec.hpp"
 
-#include <cogen/cache/attention_span.hpp>
+#include <cogen/detail/cache/attention_span.hpp>
 
 namespace cogen {
 

@@ -5,7 +5,7 @@
 #include "network/kernels/input_rows.hpp"
 #include "network/kernels/simd.hpp"
 
-#include <cogen/cache/view.hpp>
+#include <cogen/detail/cache/view.hpp>
 
 #include <cstddef>
 #include <cstdint>

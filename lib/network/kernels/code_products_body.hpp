@@ -6,7 +6,7 @@
 #include "network/kernels/kernel_table.hpp"
 #include "network/kernels/quantize_body.hpp"
 
-#include <cogen/cache/view.hpp>
+#include <cogen/detail/cache/view.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #include "network/kernels/activation_kind.hpp"
 #include "network/kernels/weight_storage.hpp"
 
-#include <cogen/cache/view.hpp>
+#include <cogen/detail/cache/view.hpp>
 
 #include <cstddef>
 #include <cstdint>

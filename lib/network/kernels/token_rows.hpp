@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/cache/view.hpp>
+#include <cogen/detail/cache/view.hpp>
 
 #include <cstdint>
 

@@ -5,7 +5,7 @@
 #include "network/models/pooling_spec.hpp"
 #include "network/models/recurrent_specs.hpp"
 
-#include <cogen/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/kv_cache_spec.hpp>
 #include <cogen/load/model_config.hpp>
 
 #include <array>

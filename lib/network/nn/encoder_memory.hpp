@@ -3,7 +3,7 @@
 #include "network/kernels/token_rows.hpp"
 
 #include <cogen/cache/cache.hpp>
-#include <cogen/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/kv_cache_spec.hpp>
 
 #include <vector>
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cogen/cache/cache.hpp>
-#include <cogen/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/kv_cache_spec.hpp>
 #include <cogen/model.hpp>
 
 #include <ATen/core/Tensor.h>

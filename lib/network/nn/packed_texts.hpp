@@ -2,7 +2,7 @@
 
 #include "network/nn/pooler.hpp"
 
-#include <cogen/cache/step.hpp>
+#include <cogen/detail/cache/step.hpp>
 #include <cogen/model.hpp>
 
 #include <ATen/core/Tensor.h>

@@ -2,7 +2,7 @@
 
 #include "network/models/model_spec.hpp"
 
-#include <cogen/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/kv_cache_spec.hpp>
 
 #include <optional>
 #include <vector>

@@ -2,7 +2,7 @@
 
 #include "simulation/engine/world.hpp"
 
-#include <cogen/async/operation.hpp>
+#include <cogen/detail/operation.hpp>
 
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/async_result.hpp>
@@ -108,7 +108,7 @@ class client : public std::enable_shared_from_this<client> {
 
   const std::string name_;
   const net::any_io_executor executor_;
-  std::shared_ptr<async::operation<random>> turn_;
+  std::shared_ptr<detail::operation<random>> turn_;
   net::cancellation_signal signal_;
   net::cancellation_type cancelled_ = net::cancellation_type::none;  // emitted since the operation began
   std::uint64_t number_ = 0;

@@ -1,7 +1,7 @@
 #include "simulation/engine/kept_cache.hpp"
 
-#include <cogen/cache/codec.hpp>
-#include <cogen/cache/transfer.hpp>
+#include <cogen/detail/cache/transfer.hpp>
+#include <cogen/extend/kv_codec.hpp>
 
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 #include "simulation/engine/settings.hpp"
 #include "simulation/toy_cache.hpp"
 
-#include <cogen/cache/transfer.hpp>
+#include <cogen/detail/cache/transfer.hpp>
 #include <cogen/extend/runner.hpp>
 
 #include <cstddef>

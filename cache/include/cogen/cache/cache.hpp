@@ -1,17 +1,17 @@
 #pragma once
 
-#include <cogen/cache/codec.hpp>
-#include <cogen/cache/compressed_snapshot.hpp>
-#include <cogen/cache/kv_cache_spec.hpp>
-#include <cogen/cache/layer.hpp>
-#include <cogen/cache/layer_factory.hpp>
-#include <cogen/cache/sink_window.hpp>
-#include <cogen/cache/slot_table.hpp>
-#include <cogen/cache/step.hpp>
-#include <cogen/cache/transfer.hpp>
-#include <cogen/cache/view.hpp>
-#include <cogen/slot_footprint.hpp>
-#include <cogen/slot_fork.hpp>
+#include <cogen/detail/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/layer_factory.hpp>
+#include <cogen/detail/cache/sink_window.hpp>
+#include <cogen/detail/cache/slot_table.hpp>
+#include <cogen/detail/cache/step.hpp>
+#include <cogen/detail/cache/transfer.hpp>
+#include <cogen/detail/cache/view.hpp>
+#include <cogen/detail/slot_footprint.hpp>
+#include <cogen/detail/slot_fork.hpp>
+#include <cogen/extend/kv_codec.hpp>
+#include <cogen/extend/kv_layer.hpp>
 
 #include <cstddef>
 #include <cstdint>

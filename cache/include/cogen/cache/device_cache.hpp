@@ -1,13 +1,13 @@
 #pragma once
 
-#include <cogen/cache/attention_span.hpp>
-#include <cogen/cache/codec.hpp>
-#include <cogen/cache/compressed_snapshot.hpp>
-#include <cogen/cache/kv_cache_spec.hpp>
-#include <cogen/cache/sink_window.hpp>
-#include <cogen/cache/slot_table.hpp>
-#include <cogen/cache/step.hpp>
 #include <cogen/cache/virtual_memory.hpp>
+#include <cogen/detail/cache/attention_span.hpp>
+#include <cogen/detail/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/sink_window.hpp>
+#include <cogen/detail/cache/slot_table.hpp>
+#include <cogen/detail/cache/step.hpp>
+#include <cogen/extend/kv_codec.hpp>
 
 #include <ATen/core/Tensor.h>
 

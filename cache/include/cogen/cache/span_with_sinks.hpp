@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cogen/cache/attention_span.hpp>
-#include <cogen/cache/kv_cache_spec.hpp>
-#include <cogen/cache/sink_window.hpp>
+#include <cogen/detail/cache/attention_span.hpp>
+#include <cogen/detail/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/sink_window.hpp>
 
 #include <optional>
 

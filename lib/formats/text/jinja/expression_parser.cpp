@@ -1,6 +1,6 @@
 #include "formats/text/jinja/expression_parser.hpp"
 
-#include "cogen/text/chat_template.hpp"
+#include <cogen/text/chat_template.hpp>
 
 #include <array>
 #include <charconv>

@@ -1,9 +1,10 @@
 #include "formats/text/jinja/lexer.hpp"
 
-#include "cogen/text/chat_template.hpp"
 #include "formats/text/character_class.hpp"
 #include "formats/text/jinja/text_operations.hpp"
 #include "formats/text/utf8.hpp"
+
+#include <cogen/text/chat_template.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,8 @@
 #pragma once
 
-#include "cogen/text/chat_template.hpp"
 #include "formats/text/jinja/value.hpp"
+
+#include <cogen/text/chat_template.hpp>
 
 #include <chrono>
 #include <cstddef>

@@ -1,7 +1,8 @@
-#include "cogen/text/chat_template.hpp"
 #include "formats/text/jinja/expression_parser.hpp"
 #include "formats/text/jinja/lexer.hpp"
 #include "formats/text/jinja/statements.hpp"
+
+#include <cogen/text/chat_template.hpp>
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/text/tokenizer.hpp"
+#include <cogen/text/tokenizer.hpp>
 
 #include <cstddef>
 #include <cstdint>

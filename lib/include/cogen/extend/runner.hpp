@@ -1,11 +1,12 @@
 #pragma once
 
 #include <cogen/clock.hpp>
+#include <cogen/detail/sampling_batch.hpp>
+#include <cogen/detail/scheduler/step.hpp>
+#include <cogen/detail/scheduler/types.hpp>
 #include <cogen/error.hpp>
-#include <cogen/extend/sampling_batch.hpp>
+#include <cogen/policy.hpp>
 #include <cogen/sampling_params.hpp>
-#include <cogen/scheduler/scheduler.hpp>
-#include <cogen/scheduler/step.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/text/tokenizer.hpp>
 #include <cogen/token.hpp>

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <cogen/detail/gguf_vocabulary.hpp>
 #include <cogen/load/model_config.hpp>
-#include <cogen/text/gguf_vocabulary.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -3,6 +3,7 @@
 #include <cogen/token.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -78,5 +79,30 @@ struct model_config {
   std::vector<token> eos;              ///< any of them ends a generation
   std::optional<token> decoder_start;  ///< the decoder's first token, if there is an encoder
 };
+
+/// How the authors of a model want it to generate, in the words of sampling_params. What they do not say is empty.
+struct generation_defaults {
+  std::optional<double> temperature = {}, top_p = {}, min_p = {}, repetition_penalty = {};
+  std::optional<std::int64_t> top_k = {};  ///< 0: all
+  std::optional<int> max_tokens = {};      ///< at most
+
+  friend bool operator==(const generation_defaults&, const generation_defaults&) = default;
+};
+
+/// Reads a generation_config.json, that of a Hugging Face folder if it has one, or the keys `general.sampling` of a
+/// GGUF file. Nothing uses them by itself. Throws load_error, naming file, key, value and range, for a file that cannot
+/// be read and for values that sampling_params does not allow.
+generation_defaults read_generation_defaults(const std::filesystem::path& path);
+
+/// What shows the score of a pair of texts, which the classifier of a model gives.
+enum class score_activation : std::uint8_t {
+  identity,  ///< the score itself
+  sigmoid,   ///< 1 / (1 + e^-score)
+};
+
+/// What the cross-encoders of Sentence Transformers apply: `activation_fn` in "sentence_transformers" of a folder's
+/// config.json, or the older "sbert_ce_default_activation_function"; otherwise, and for a GGUF file, the sigmoid.
+/// Engines do not apply it. Throws load_error, naming file, key and value, for another function.
+score_activation read_score_activation(const std::filesystem::path& path);
 
 }  // namespace cogen::load

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cogen/text/tokenizer.hpp"
+#include <cogen/text/tokenizer.hpp>
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>

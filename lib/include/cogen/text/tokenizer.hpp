@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/text/gguf_vocabulary.hpp>
+#include <cogen/detail/gguf_vocabulary.hpp>
 #include <cogen/token.hpp>
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 #include "network/kernels/token_rows.hpp"
 
 #include <cogen/cache/cache.hpp>
-#include <cogen/cache/step.hpp>
+#include <cogen/detail/cache/step.hpp>
 
 #include <cstdint>
 #include <span>

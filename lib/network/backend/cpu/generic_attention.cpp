@@ -1,6 +1,6 @@
 #include "network/backend/cpu/generic_attention.hpp"
 
-#include <cogen/cache/mask.hpp>
+#include <cogen/detail/cache/mask.hpp>
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/from_blob.h>

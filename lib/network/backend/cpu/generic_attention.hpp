@@ -4,7 +4,7 @@
 #include "network/kernels/rope.hpp"
 #include "network/models/model_spec.hpp"
 
-#include <cogen/cache/layer.hpp>
+#include <cogen/extend/kv_layer.hpp>
 
 #include <span>
 

@@ -5,7 +5,7 @@
 #include "network/backend/stream.hpp"
 
 #include <cogen/cache/device_cache.hpp>
-#include <cogen/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/kv_cache_spec.hpp>
 
 #include <ATen/core/Tensor.h>
 

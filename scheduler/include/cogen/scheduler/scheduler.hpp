@@ -1,13 +1,11 @@
 #pragma once
 
-#include <cogen/scheduler/allocation_policy.hpp>
+#include <cogen/detail/scheduler/step.hpp>
+#include <cogen/detail/scheduler/types.hpp>
+#include <cogen/policy.hpp>
 #include <cogen/scheduler/cache_salt.hpp>
 #include <cogen/scheduler/deadline_unreachable.hpp>
-#include <cogen/scheduler/preemption_policy.hpp>
-#include <cogen/scheduler/scheduling_policy.hpp>
-#include <cogen/scheduler/step.hpp>
 #include <cogen/scheduler/token_list.hpp>
-#include <cogen/scheduler/types.hpp>
 
 #include <limits>
 #include <memory>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/kv_cache_spec.hpp>
 
 #include <functional>
 #include <memory>

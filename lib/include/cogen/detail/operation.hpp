@@ -1,8 +1,8 @@
 #pragma once
 
-#include <cogen/async/engine_executor.hpp>
+#include <cogen/detail/engine_executor.hpp>
 #include <cogen/error.hpp>
-#include <cogen/net.hpp>
+#include <cogen/fwd.hpp>
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/any_io_executor.hpp>
@@ -25,7 +25,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace cogen::async {
+namespace cogen::detail {
 
 class pending_operation;
 class pending_operations;
@@ -304,4 +304,4 @@ class handle {
   std::shared_ptr<Face> shared_;
 };
 
-}  // namespace cogen::async
+}  // namespace cogen::detail

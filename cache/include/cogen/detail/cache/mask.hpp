@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/cache/attention_span.hpp>
+#include <cogen/detail/cache/attention_span.hpp>
 
 #include <ATen/core/Tensor.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/cache/step.hpp>
+#include <cogen/detail/cache/step.hpp>
 
 #include <cstddef>
 #include <cstdint>

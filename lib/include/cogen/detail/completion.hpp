@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cogen/error.hpp>
-#include <cogen/net.hpp>
+#include <cogen/fwd.hpp>
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/associator.hpp>
 #include <boost/asio/async_result.hpp>
@@ -12,16 +11,11 @@
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/deferred.hpp>
-#include <boost/asio/execution.hpp>
-#include <boost/asio/io_context.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/use_future.hpp>
 
 #include <concepts>
 #include <exception>
-#include <memory>
-#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -34,37 +28,7 @@ struct use_coro_t;
 }  // namespace boost::asio::experimental
 /// @endcond
 
-namespace cogen::async {
-
-/// The queue of handlers that an engine runs between two steps. After `close()` nothing can be queued, and queued
-/// handlers are destroyed without being called.
-class engine_queue final : public net::io_context {
- public:
-  engine_queue() : net::io_context(1), work_(get_executor()) {}
-
-  /// Queues the handler; discards it after close(). Thread-safe.
-  template <class Function>
-  void post(Function&& function) {
-    const std::lock_guard lock(mutex_);
-    if (!closed_) net::post(get_executor(), std::forward<Function>(function));
-  }
-
-  /// Runs the handler now, if one of the queue is being run by this thread; otherwise the same.
-  template <class Function>
-  void dispatch(Function&& function) {
-    if (get_executor().running_in_this_thread())
-      get_executor().execute(std::forward<Function>(function));
-    else
-      post(std::forward<Function>(function));
-  }
-
-  void close();  ///< destroys the queued handlers, and discards later ones
-
- private:
-  std::recursive_mutex mutex_;  // without memory for a function, it is destroyed in post(), and may post another
-  bool closed_ = false;
-  net::executor_work_guard<executor_type> work_;
-};
+namespace cogen::detail {
 
 /// A handler that an operation calls with diagnostics instead of their code.
 template <class Handler, class... Results>
@@ -112,6 +76,17 @@ struct as_exception {
   void operator()(Handler&& handler, const diagnostics& why, Results&&... results) const {
     std::forward<Handler>(handler)(make_exception(why), std::forward<Results>(results)...);
   }
+};
+
+/// The form of handlers for void(Results...).
+struct redirected {
+  template <class Handler, class... Results>
+  void operator()(Handler&& handler, const diagnostics& why, Results&&... results) const {
+    *target = why;
+    std::forward<Handler>(handler)(std::forward<Results>(results)...);
+  }
+
+  diagnostics* target = nullptr;
 };
 
 /// Starts what `initiation` starts, for a handler that `form` calls. Has the executor of `initiation`.
@@ -184,59 +159,7 @@ struct is_use_coro : std::false_type {};
 template <class Allocator>
 struct is_use_coro<net::experimental::use_coro_t<Allocator>> : std::true_type {};
 
-/// Where the handlers of an operation run that have no executor of their own. Its default token is that of the
-/// operation.
-class fallback_executor : public net::any_io_executor {
- public:
-  using default_completion_token_type = throwing_t;
-
-  /// The same executor.
-  explicit fallback_executor(net::any_io_executor executor) noexcept : any_io_executor(std::move(executor)) {}
-};
-
-/// Runs handlers between decode steps, on the thread that drives the engine. They must not block. It may be used after
-/// the engine is gone; then it discards handlers. Thread-safe.
-///
-/// As that of an io_context: net::post() queues a handler, and net::dispatch() runs it at once within another one. Asio
-/// tells `||` by net::dispatch() that a side has won; the other one then is cancelled before its handler runs.
-class engine_executor {
- public:
-  using default_completion_token_type = throwing_t;
-
-  /// Runs handlers in this queue, of which it shares ownership.
-  explicit engine_executor(std::shared_ptr<engine_queue> queue) noexcept : queue_(std::move(queue)) {}
-
-  /// Asio's executor requirements.
-  net::execution_context& query(net::execution::context_t) const noexcept { return *queue_; }
-  /// One that never runs a handler within execute().
-  engine_executor require(net::execution::blocking_t::never_t) const { return {queue_, true}; }
-  /// One that runs a handler within execute() if that is called by a handler.
-  engine_executor require(net::execution::blocking_t::possibly_t) const { return {queue_, false}; }
-  /// Which of them it is.
-  net::execution::blocking_t query(net::execution::blocking_t) const noexcept {
-    if (posts_) return net::execution::blocking.never;
-    return net::execution::blocking.possibly;
-  }
-
-  /// Runs or queues the handler.
-  template <class Function>
-  void execute(Function&& function) const {
-    if (posts_)
-      queue_->post(std::forward<Function>(function));
-    else
-      queue_->dispatch(std::forward<Function>(function));
-  }
-
-  friend bool operator==(const engine_executor&, const engine_executor&) noexcept = default;
-
- private:
-  engine_executor(std::shared_ptr<engine_queue> queue, bool posts) noexcept : queue_(std::move(queue)), posts_(posts) {}
-
-  std::shared_ptr<engine_queue> queue_;
-  bool posts_ = false;
-};
-
-}  // namespace cogen::async
+}  // namespace cogen::detail
 
 /// @cond
 namespace boost::asio::detail {
@@ -252,34 +175,50 @@ std::exception_ptr& operator*(Result& result) noexcept {
 }  // namespace boost::asio::detail
 
 template <template <class, class> class Associator, class Handler, class Form, class Default>
-struct boost::asio::associator<Associator, cogen::async::adapted_handler<Handler, Form>, Default>
+struct boost::asio::associator<Associator, cogen::detail::adapted_handler<Handler, Form>, Default>
     : Associator<Handler, Default> {
-  static auto get(const cogen::async::adapted_handler<Handler, Form>& adapted) noexcept {
+  static auto get(const cogen::detail::adapted_handler<Handler, Form>& adapted) noexcept {
     return Associator<Handler, Default>::get(adapted.get());
   }
-  static auto get(const cogen::async::adapted_handler<Handler, Form>& adapted, const Default& otherwise) noexcept {
+  static auto get(const cogen::detail::adapted_handler<Handler, Form>& adapted, const Default& otherwise) noexcept {
     return Associator<Handler, Default>::get(adapted.get(), otherwise);
   }
 };
 
 template <class Signature>
-class boost::asio::async_result<cogen::async::throwing_t, Signature> {
+class boost::asio::async_result<cogen::detail::throwing_t, Signature> {
  public:
   template <class Initiation, class... Args>
-  static auto initiate(Initiation&& initiation, cogen::async::throwing_t, Args&&... args) {
+  static auto initiate(Initiation&& initiation, cogen::detail::throwing_t, Args&&... args) {
     return async_initiate<const deferred_t, Signature>(std::forward<Initiation>(initiation), deferred,
                                                        std::forward<Args>(args)...);
   }
 };
 
 template <class... Results>
-class boost::asio::async_result<cogen::async::throwing_t, void(cogen::error_code, Results...)> {
+class boost::asio::async_result<cogen::detail::throwing_t, void(cogen::error_code, Results...)> {
  public:
   template <class Initiation, class... Args>
-  static auto initiate(Initiation&& initiation, cogen::async::throwing_t, Args&&... args) {
-    using adapted = cogen::async::adapted_initiation<std::decay_t<Initiation>, cogen::async::as_exception>;
+  static auto initiate(Initiation&& initiation, cogen::detail::throwing_t, Args&&... args) {
+    using adapted = cogen::detail::adapted_initiation<std::decay_t<Initiation>, cogen::detail::as_exception>;
     return async_initiate<const deferred_t, void(std::exception_ptr, Results...)>(
         adapted(std::forward<Initiation>(initiation)), deferred, std::forward<Args>(args)...);
+  }
+};
+
+template <class Token, class... Results>
+class boost::asio::async_result<cogen::redirect_diagnostics_t<Token>, void(cogen::error_code, Results...)> {
+  template <class Initiation>
+  using adapted = cogen::detail::adapted_initiation<std::decay_t<Initiation>, cogen::detail::redirected>;
+
+ public:
+  template <class Initiation, class Redirecting, class... Args>
+  static auto initiate(Initiation&& initiation, Redirecting&& token, Args&&... args)
+      -> decltype(async_initiate<Token, void(Results...)>(std::declval<adapted<Initiation>>(), token.token(),
+                                                          std::forward<Args>(args)...)) {
+    return async_initiate<Token, void(Results...)>(
+        adapted<Initiation>(std::forward<Initiation>(initiation), cogen::detail::redirected{&token.why()}),
+        token.token(), std::forward<Args>(args)...);
   }
 };
 /// @endcond

@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cogen/scheduler/types.hpp>
-#include <cogen/slot_fork.hpp>
+#include <cogen/detail/scheduler/types.hpp>
+#include <cogen/detail/slot_fork.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/slot_footprint.hpp>
+#include <cogen/detail/slot_footprint.hpp>
 
 #include <algorithm>
 #include <chrono>
