@@ -28,7 +28,7 @@ text::encoded_chat chat_encoder::encode(const chat_messages& messages, const req
   if (!tokenizer) throw std::invalid_argument(no_tokenizer);
   if (request.continue_final_message) check_continued(messages);
   const auto encode_all = [&](const chat_messages& turns) {
-    return text::encode_chat(turns, text::template_variables(request.tools, request.chat_template_kwargs), *chat,
+    return text::encode_chat(turns, text::template_variables(*request.tools, *request.chat_template_kwargs), *chat,
                              *tokenizer, request.continue_final_message, max_tokens);
   };
   return call_id.length > 0 ? encode_all(response::with_call_ids(messages, call_id)) : encode_all(messages);

@@ -1,6 +1,7 @@
 #include <cogen/token_stream.hpp>
 
 #include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 
 #include <utility>
@@ -25,16 +26,16 @@ boost::json::object written(const tool_call& call) {
 
 text::chat_message assistant(const completion& completion) {
   text::chat_message message{"assistant", completion.text};
-  if (!completion.reasoning.empty()) message.extra["reasoning_content"] = completion.reasoning;
+  if (!completion.reasoning.empty()) (*message.extra)["reasoning_content"] = completion.reasoning;
   if (completion.tool_calls.empty()) return message;
   boost::json::array calls;
   for (const auto& each : completion.tool_calls) calls.push_back(written(each));
-  message.extra["tool_calls"] = std::move(calls);
+  (*message.extra)["tool_calls"] = std::move(calls);
   return message;
 }
 
 text::chat_message tool_result(const tool_call& call, std::string result) {
-  return {"tool", std::move(result), {{"name", call.name}, {"tool_call_id", call.id}}};
+  return {"tool", std::move(result), boost::json::object{{"name", call.name}, {"tool_call_id", call.id}}};
 }
 
 }  // namespace cogen

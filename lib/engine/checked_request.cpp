@@ -43,7 +43,7 @@ std::vector<token> encoder_tokens(const request& request, const engine_parts& pa
 }
 
 void check_no_chat(const request& request) {
-  if (!request.tools.empty() || !request.chat_template_kwargs.empty())
+  if (!request.tools->empty() || !request.chat_template_kwargs->empty())
     throw std::invalid_argument("tools and chat_template_kwargs are for a chat, and the prompt is none");
   if (request.continue_final_message)
     throw std::invalid_argument("continue_final_message is for a chat, and the prompt is none");
@@ -211,7 +211,7 @@ int new_tokens_after(int prompt, const request& request, const scheduler::limits
 
 bool may_compile(const request& request, grammar::compiler& formats) {
   const auto* format = request.response_format ? std::get_if<response_format>(&*request.response_format) : nullptr;
-  return !request.tools.empty() || (format && !formats.knows(*format, request.tenant));
+  return !request.tools->empty() || (format && !formats.knows(*format, request.tenant));
 }
 
 grammar::guided_response guide_of(const request& request, const read_request& inputs, const engine_parts& parts,
@@ -221,7 +221,7 @@ grammar::guided_response guide_of(const request& request, const read_request& in
   grammar::guided_response answer;
   if (request.response_format) answer = std::visit(guide_finder{parts, formats, client}, *request.response_format);
   if (!inputs.chat_ending) return answer;
-  return responses.guide_of({request.tools, request.tool_choice, request.parallel_tool_calls, request.reasoning_budget,
+  return responses.guide_of({*request.tools, request.tool_choice, request.parallel_tool_calls, request.reasoning_budget,
                              *inputs.chat_ending, std::move(answer), client},
                             formats);
 }

@@ -35,7 +35,7 @@ reading reading_of(const request& request) {
   const auto bytes = detail::prompt_bytes(request, huge_prompt + 1);
   if (bytes > huge_prompt) return reading::in_turn;
   const bool compiles = request.response_format && std::holds_alternative<response_format>(*request.response_format);
-  const bool is_slow = compiles || !request.tools.empty() || request.reasoning_budget;
+  const bool is_slow = compiles || !request.tools->empty() || request.reasoning_budget;
   return is_slow || bytes > long_prompt ? reading::beside : reading::at_once;
 }
 

@@ -62,10 +62,10 @@ std::size_t prompt_bytes(const request& request, std::size_t most) {
   for (const auto& each : *messages) {
     if (count.is_full()) break;
     count.add(each.role.size() + each.content.size());
-    count.add(each.extra);
+    count.add(*each.extra);
   }
-  count.add(request.chat_template_kwargs);
-  for (const auto& each : request.tools) count.add(each);
+  count.add(*request.chat_template_kwargs);
+  for (const auto& each : *request.tools) count.add(each);
   return count.bytes();
 }
 

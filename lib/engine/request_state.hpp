@@ -10,6 +10,7 @@
 #include <cogen/detail/scheduler/step.hpp>
 #include <cogen/extend/runner.hpp>
 #include <cogen/metrics.hpp>
+#include <cogen/scheduler/cache_salt.hpp>
 
 #include <atomic>
 #include <cstdint>

@@ -274,11 +274,11 @@ void stream_state::constrain(std::unique_ptr<guide> guide, std::size_t prompt_le
 response_parts stream_state::parts_after(std::string_view prompt_ending) const {
   const auto& responses = engine_->responses();
   const auto& syntax = responses.syntax();
-  const bool reads_calls = !request_->tools.empty() && syntax.calls;
+  const bool reads_calls = !request_->tools->empty() && syntax.calls;
   if (!reads_calls && !syntax.reasoning) return {};
   return {.syntax = &syntax,
           .control_tokens = responses.control_tokens(),
-          .types = response::parameter_types(request_->tools),
+          .types = response::parameter_types(*request_->tools),
           .options = {.in_reasoning = response::ends_in_reasoning(syntax, prompt_ending),
                       .reads_calls = reads_calls,
                       .parallel_calls = request_->parallel_tool_calls}};

@@ -58,7 +58,8 @@ BOOST_AUTO_TEST_CASE(tools_and_variables_reach_the_template) {
       "{{ tools | map(attribute='function') | list | tojson if tools else 'none' }} {{ mode }} {{ date.year if date "
       "}}");
   BOOST_TEST(chatbot.prompt_of({.prompt = chat("Hi"),
-                                .chat_template_kwargs = {{"mode", false}, {"date", {{"year", 1}}}}}) == "none False 1");
+                                .chat_template_kwargs =
+                                    boost::json::object{{"mode", false}, {"date", {{"year", 1}}}}}) == "none False 1");
   BOOST_TEST(chatbot.prompt_of({.prompt = chat("Hi"), .tools = tools}) ==
              R"([{"name": "add", "parameters": {"type": "object", "properties": {"a": {"type": "number"}}}}]  )");
 }
@@ -69,10 +70,11 @@ BOOST_AUTO_TEST_CASE(calls_and_results_reach_the_template_with_arguments_of_eith
       "[{{ c.id }} {{ c.function.arguments if c.function.arguments is string else c.function.arguments | tojson }}]"
       "{% endfor %}{{ m.tool_call_id }}{{ m.name }}{{ m.reasoning_content }}<|end|>{% endfor %}");
   chat_messages messages = chat("2+3?");
-  messages.push_back({"assistant", "", {{"reasoning_content", "hm"}, {"tool_calls", boost::json::parse(R"([
+  messages.push_back(
+      {"assistant", "", boost::json::object{{"reasoning_content", "hm"}, {"tool_calls", boost::json::parse(R"([
       {"id": "1", "function": {"name": "add", "arguments": {"a": 2}}},
       {"id": "2", "function": {"name": "add", "arguments": "{\"a\":3}"}}])")}}});
-  messages.push_back({"tool", "5", {{"tool_call_id", "1"}, {"name", "add"}}});
+  messages.push_back({"tool", "5", boost::json::object{{"tool_call_id", "1"}, {"name", "add"}}});
   BOOST_TEST(chatbot.prompt_of({.prompt = messages}) ==
              R"(user:2+3?<|end|>assistant:[1 {"a": 2}][2 {"a":3}]hm<|end|>tool:51add<|end|>)");
 }
@@ -101,12 +103,12 @@ BOOST_AUTO_TEST_CASE(wrong_tools_and_tools_without_a_chat_are_refused) {
     BOOST_CHECK_EQUAL(stream.error().code(), make_error_code(error::invalid_request));
     return stream.error().message();
   };
-  BOOST_TEST(refusal({.prompt = chat("Hi"), .tools = {5}}) == "tools[0] is 5, but must be an object");
-  BOOST_TEST(refusal({.prompt = chat("Hi"), .chat_template_kwargs = {{"messages", 1}}}) ==
+  BOOST_TEST(refusal({.prompt = chat("Hi"), .tools = boost::json::array{5}}) == "tools[0] is 5, but must be an object");
+  BOOST_TEST(refusal({.prompt = chat("Hi"), .chat_template_kwargs = boost::json::object{{"messages", 1}}}) ==
              "chat_template_kwargs holds messages, which another member of the request sets");
   BOOST_TEST(refusal({.prompt = "Hi", .tools = tools}) ==
              "tools and chat_template_kwargs are for a chat, and the prompt is none");
-  BOOST_TEST(refusal({.prompt = token_ids{1}, .chat_template_kwargs = {{"a", 1}}}) ==
+  BOOST_TEST(refusal({.prompt = token_ids{1}, .chat_template_kwargs = boost::json::object{{"a", 1}}}) ==
              "tools and chat_template_kwargs are for a chat, and the prompt is none");
 }
 

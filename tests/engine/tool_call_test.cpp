@@ -103,12 +103,12 @@ BOOST_AUTO_TEST_CASE(answers_and_results_are_messages_of_the_chat) {
   answer.text = "Well.";
   BOOST_TEST(assistant(answer).role == "assistant");
   BOOST_TEST(assistant(answer).content == "Well.");
-  BOOST_TEST(assistant(answer).extra.empty());
+  BOOST_TEST(assistant(answer).extra->empty());
   answer.reasoning = "One and one.";
   answer.tool_calls = {whole, cut};
   const auto message = assistant(answer);
-  BOOST_TEST(message.extra.at("reasoning_content") == "One and one.");
-  const auto& calls = message.extra.at("tool_calls").as_array();
+  BOOST_TEST(message.extra->at("reasoning_content") == "One and one.");
+  const auto& calls = message.extra->at("tool_calls").as_array();
   BOOST_TEST(
       calls.at(0) ==
       boost::json::parse(R"({"id": "abc", "type": "function", "function": {"name": "add", "arguments": {"a": 1}}})"));
@@ -116,7 +116,7 @@ BOOST_AUTO_TEST_CASE(answers_and_results_are_messages_of_the_chat) {
   const auto result = tool_result(whole, "2");
   BOOST_TEST(result.role == "tool");
   BOOST_TEST(result.content == "2");
-  BOOST_TEST(result.extra == boost::json::parse(R"({"name": "add", "tool_call_id": "abc"})").as_object());
+  BOOST_TEST(*result.extra == boost::json::parse(R"({"name": "add", "tool_call_id": "abc"})").as_object());
 }
 
 BOOST_AUTO_TEST_CASE(several_streams_of_a_request_have_calls_of_their_own) {
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_kept_is_refused_by_name) {
   both.response_format = json_object();
   BOOST_TEST(refusal_of(running, both) == "tool_choice requires a call, which response_format excludes");
   auto wrong = calling({});
-  auto& function = wrong.tools[0].at("function").as_object();
+  auto& function = wrong.tools->at(0).at("function").as_object();
   function["parameters"] = {{"type", "object"}, {"properties", {{"a", {{"type", "int"}}}}}};
   function["strict"] = true;
   BOOST_TEST(refusal_of(running, wrong).find("the parameters of the tool 'add': ") == 0u);
@@ -261,7 +261,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_kept_is_refused_by_name) {
 BOOST_AUTO_TEST_CASE(what_schemas_do_not_keep_is_named) {
   auto running = calling_engine(hermes);
   auto query = calling(tool_choice::call("add"));
-  query.tools[0].at("function").at("parameters").as_object()["$dynamicRef"] = "#x";
+  query.tools->at(0).at("function").at("parameters").as_object()["$dynamicRef"] = "#x";
   const auto called = respond(running, query).whole;
   BOOST_REQUIRE(called.loosened.size() == 1u);
   BOOST_TEST(called.loosened.front().name == "$dynamicRef");

@@ -14,17 +14,17 @@ using namespace cogen::response;
 namespace {
 
 text::chat_message calling(std::string_view calls) {
-  return {"assistant", "", {{"tool_calls", boost::json::parse(calls)}}};
+  return {"assistant", "", boost::json::object{{"tool_calls", boost::json::parse(calls)}}};
 }
 
 text::chat_message result(boost::json::object extra) { return {"tool", "5", std::move(extra)}; }
 
 std::string id_of_call(const text::chat_message& message, std::size_t index = 0) {
-  return std::string(message.extra.at("tool_calls").at(index).at("id").as_string());
+  return std::string(message.extra->at("tool_calls").at(index).at("id").as_string());
 }
 
 std::string id_of_result(const text::chat_message& message) {
-  return std::string(message.extra.at("tool_call_id").as_string());
+  return std::string(message.extra->at("tool_call_id").as_string());
 }
 
 std::vector<text::chat_message> settled(const std::vector<text::chat_message>& messages) {
@@ -65,14 +65,14 @@ BOOST_AUTO_TEST_CASE(calls_and_results_without_ids_are_matched_in_order) {
   BOOST_TEST(id_of_result(messages[1]) == first);
   BOOST_TEST(id_of_result(messages[2]) == second);
   BOOST_TEST(id_of_result(messages[4]) == third);
-  BOOST_TEST(messages[5].extra.at("tool_call_id").is_null());
+  BOOST_TEST(messages[5].extra->at("tool_call_id").is_null());
 }
 
 BOOST_AUTO_TEST_CASE(what_has_no_calls_stays_as_it_is) {
-  const auto messages = settled({{"user", "hi"}, {"assistant", "ho", {{"tool_calls", nullptr}}}, calling("[5]")});
-  BOOST_TEST(messages[0].extra.empty());
-  BOOST_TEST(messages[1].extra.at("tool_calls").is_null());
-  BOOST_TEST(messages[2].extra.at("tool_calls").at(0) == 5);
+  const auto messages = settled({{"user", "hi"}, {"assistant", "ho", boost::json::object{{"tool_calls", nullptr}}}, calling("[5]")});
+  BOOST_TEST(messages[0].extra->empty());
+  BOOST_TEST(messages[1].extra->at("tool_calls").is_null());
+  BOOST_TEST(messages[2].extra->at("tool_calls").at(0) == 5);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -104,4 +104,22 @@ BOOST_AUTO_TEST_CASE(libtorch_is_found_through_a_chain) {
   BOOST_TEST(headers_reaching_libtorch({tensors}).empty());
 }
 
+BOOST_AUTO_TEST_CASE(the_engine_header_is_light) {
+  BOOST_TEST(weight_of_engine_header(read_rooms(COGEN_REPOSITORY)) == "");
+  const source_file request{"lib/include/cogen/request.hpp", {"boost/json/fwd.hpp"}};
+  const source_file engine{"lib/include/cogen/engine.hpp", {"cogen/request.hpp"}};
+  BOOST_TEST(weight_of_engine_header({request, engine}) == "");
+  for (const std::string heavy : {"boost/json/object.hpp", "cogen/policy.hpp", "cogen/detail/scheduler/types.hpp",
+                                  "cogen/scheduler/scheduler.hpp", "ATen/core/Tensor.h"}) {
+    const source_file heavy_request{"lib/include/cogen/request.hpp", {heavy}};
+    BOOST_TEST(weight_of_engine_header({heavy_request, engine}) != "", heavy);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(installed_headers_include_installed_ones) {
+  check_none(uninstalled_headers(read_rooms(COGEN_REPOSITORY)));
+  const source_file runner{"lib/include/cogen/extend/runner.hpp", {"cogen/scheduler/scheduler.hpp"}};
+  BOOST_TEST(uninstalled_headers({runner}).size() == 1u);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

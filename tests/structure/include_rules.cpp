@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <regex>
@@ -77,8 +78,8 @@ const std::map<std::string, names, std::less<>> may_include = {
       "boost"}},
     {"decoding", {"engine face", "engine/async", "sampling", "formats/text", "basics", "boost"}},
     {"engine face",
-     {"formats/text", "formats/checkpoint", "network/nn", "sampling", "engine/async", "scheduler", "view", "basics",
-      "boost"}},
+     {"formats/json", "formats/text", "formats/checkpoint", "network/nn", "sampling", "engine/async", "scheduler",
+      "view", "basics", "boost"}},
 };
 
 const names folders = {"network/parallel", "network/kernels",  "network/backend", "network/models",
@@ -92,13 +93,10 @@ const names basic_headers = {
     "gguf_vocabulary.hpp", "clock.hpp",           "guide.hpp", "response_format.hpp", "tool_call.hpp",
     "byte_stream.hpp"};
 const names shared_values = {"slot_footprint.hpp", "slot_fork.hpp"};
-const std::map<std::string, std::string, std::less<>> faces = {{"model.hpp", "network/nn"},
-                                                               {"policy.hpp", "scheduler"},
-                                                               {"sampling_batch.hpp", "sampling"},
-                                                               {"completion.hpp", "engine/async"},
-                                                               {"engine_executor.hpp", "engine/async"},
-                                                               {"operation.hpp", "engine/async"},
-                                                               {"extend/kv_layer.hpp", "cache"}};
+const std::map<std::string, std::string, std::less<>> faces = {
+    {"model.hpp", "network/nn"},        {"policy.hpp", "scheduler"},        {"indirect.hpp", "formats/json"},
+    {"sampling_batch.hpp", "sampling"}, {"completion.hpp", "engine/async"}, {"engine_executor.hpp", "engine/async"},
+    {"operation.hpp", "engine/async"},  {"extend/kv_layer.hpp", "cache"}};
 
 // Folders of public headers, and the part that each belongs to.
 const std::map<std::string, std::string, std::less<>> public_folders = {
@@ -180,6 +178,25 @@ bool about_tensors(std::string_view path) {
 
 bool is_public_header(std::string_view path) { return path.find("/include/cogen/") != std::string_view::npos; }
 
+// What the scheduler and the cache show other rooms alone is not (cmake/PublicHeaders.cmake).
+bool is_installed(std::string_view path) {
+  const auto header = path.find("include/cogen/");
+  if (header == std::string_view::npos) return false;
+  const auto name = path.substr(header + std::string_view("include/cogen/").size());
+  return !name.starts_with("scheduler/") && (!name.starts_with("cache/") || name == "cache/cache.hpp");
+}
+
+// Whether an include line names a header of some kind.
+using header_kind = std::function<bool(const std::string& include)>;
+
+bool is_libtorch(const std::string& include) { return part_of_include(include) == "libtorch"; }
+
+// Of Boost.JSON, its forward declarations are plain.
+bool is_weight_for_callers(const std::string& include) {
+  return is_libtorch(include) || part_of_include(include) == "scheduler" ||
+         (include.starts_with("boost/json/") && include != "boost/json/fwd.hpp");
+}
+
 class include_graph {
  public:
   explicit include_graph(const std::vector<source_file>& files) {
@@ -187,20 +204,20 @@ class include_graph {
       if (is_public_header(file.path)) headers_[file.path.substr(file.path.find("cogen/"))] = &file;
   }
 
-  // Says which header below `file`, itself included, names LibTorch; empty when none does.
-  std::string libtorch_below(const source_file& file) {
+  // Says which header below `file`, itself included, includes one that is `unwanted`; empty when none does.
+  std::string search(const source_file& file, const header_kind& unwanted) const {
     names visited;
-    return search(file, visited);
+    return search(file, unwanted, visited);
   }
 
  private:
-  std::string search(const source_file& file, names& visited) {
+  std::string search(const source_file& file, const header_kind& unwanted, names& visited) const {
     if (!visited.insert(file.path).second) return "";
     for (const auto& include : file.includes) {
-      if (part_of_include(include) == "libtorch") return file.path + " includes " + include;
+      if (unwanted(include)) return file.path + " includes " + include;
       const auto next = headers_.find(include);
       if (next == headers_.end()) continue;
-      if (auto found = search(*next->second, visited); !found.empty()) return found;
+      if (auto found = search(*next->second, unwanted, visited); !found.empty()) return found;
     }
     return "";
   }
@@ -299,8 +316,24 @@ std::vector<std::string> headers_reaching_libtorch(const std::vector<source_file
   std::vector<std::string> result;
   for (const auto& file : files) {
     if (!is_public_header(file.path) || about_tensors(file.path)) continue;
-    if (const auto found = graph.libtorch_below(file); !found.empty())
+    if (const auto found = graph.search(file, is_libtorch); !found.empty())
       result.push_back(file.path + " reaches LibTorch: " + found);
+  }
+  return result;
+}
+
+std::string weight_of_engine_header(const std::vector<source_file>& files) {
+  const auto header = std::ranges::find(files, "lib/include/cogen/engine.hpp", &source_file::path);
+  return header == files.end() ? "" : include_graph(files).search(*header, is_weight_for_callers);
+}
+
+std::vector<std::string> uninstalled_headers(const std::vector<source_file>& files) {
+  std::vector<std::string> result;
+  for (const auto& file : files) {
+    if (!is_installed(file.path)) continue;
+    for (const auto& include : file.includes)
+      if (include.starts_with("cogen/") && !is_installed("include/" + include))
+        result.push_back(file.path + " includes " + include + ", which is not installed");
   }
   return result;
 }

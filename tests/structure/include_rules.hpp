@@ -30,4 +30,10 @@ std::map<std::string, int> floors_of_rooms(const std::vector<source_file>& files
 /// chain of headers of the project.
 std::vector<std::string> headers_reaching_libtorch(const std::vector<source_file>& files);
 
+/// How cogen/engine.hpp reaches LibTorch, the scheduler's types or the headers of Boost.JSON; empty when it does not.
+std::string weight_of_engine_header(const std::vector<source_file>& files);
+
+/// One message for each installed header that includes one of the project's that is not installed.
+std::vector<std::string> uninstalled_headers(const std::vector<source_file>& files);
+
 }  // namespace cogen::structure

@@ -225,7 +225,7 @@ BOOST_AUTO_TEST_CASE(a_role_is_trusted_only_if_it_is_a_word) {
 }
 
 BOOST_AUTO_TEST_CASE(variables_of_the_caller_are_untrusted_and_marks_are_trusted) {
-  template_options options{.bos = "<s>", .extra = {{"x", "<s>"}}};
+  template_options options{.bos = "<s>", .extra = boost::json::object{{"x", "<s>"}}};
   BOOST_TEST(trusted_part(segments_of("{{ bos_token }}{{ x }}", {}, options)) == "<s>_");
 }
 
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(long_flat_sources_are_fine) {
 BOOST_AUTO_TEST_CASE(deep_values_of_the_caller_are_refused) {
   boost::json::value deep = 1;
   for (int i = 0; i < 300; ++i) deep = boost::json::array{std::move(deep)};
-  template_options options{.extra = {{"x", deep}}};
+  template_options options{.extra = boost::json::object{{"x", deep}}};
   BOOST_CHECK_THROW(chat_template("").render({}, options), template_error);
 }
 
@@ -354,7 +354,7 @@ BOOST_AUTO_TEST_CASE(invalid_utf8_is_replaced_wherever_it_comes_from) {
   std::vector<chat_message> messages{{.role = "us\xFF"
                                               "er",
                                       .content = "\xC3",
-                                      .extra = {{"more", "\xED\xA0\x80"}}}};
+                                      .extra = boost::json::object{{"more", "\xED\xA0\x80"}}}};
   BOOST_TEST(rendered("{{ messages[0].role }}{{ messages[0].content }}{{ messages[0].more | length }}", messages) ==
              "us\uFFFDer\uFFFD3");
   BOOST_TEST(rendered("a\xFF") == "a\uFFFD");

@@ -64,10 +64,10 @@ const tokenizer& tokenizer_with_added_tokens() {
 const std::vector<chat_message>& chat() {
   static const std::vector<chat_message> messages{
       {.role = "system", .content = "Be brief.", .extra = {}},
-      {.role = "user", .content = " What's <|im_end|> in \u65E5\u672C?\n", .extra = {{"n", 3}}},
+      {.role = "user", .content = " What's <|im_end|> in \u65E5\u672C?\n", .extra = boost::json::object{{"n", 3}}},
       {.role = "assistant",
        .content = "<think>\nx</think>y",
-       .extra = {{"tool_calls", boost::json::array{1.5, nullptr}}}}};
+       .extra = boost::json::object{{"tool_calls", boost::json::array{1.5, nullptr}}}}};
   return messages;
 }
 
@@ -106,10 +106,10 @@ void use_as_template(std::string_view bytes) {
   auto variables = boost::json::parse(bytes.substr(std::min(end + 1, bytes.size())), error);
   bytes = bytes.substr(0, end);
   template_options options{
-      .bos = "<s>", .eos = "</s>", .extra = {{"tools", boost::json::array{boost::json::object{}}}}};
+      .bos = "<s>", .eos = "</s>", .extra = boost::json::object{{"tools", boost::json::array{boost::json::object{}}}}};
   options.now = std::chrono::system_clock::time_point();
   if (!error && variables.is_object()) {
-    for (auto& [name, variable] : variables.get_object()) options.extra.insert_or_assign(name, std::move(variable));
+    for (auto& [name, variable] : variables.get_object()) options.extra->insert_or_assign(name, std::move(variable));
   }
   constexpr template_limits limits{.max_steps = 50'000, .max_bytes = std::size_t{1} << 22, .max_depth = 200};
   try {

@@ -42,14 +42,14 @@ class legacy_calls {
   void settle(const field_reader& message, cogen::chat_message& read) {
     if (const auto call = message.fields("function_call")) {
       if (message.has("tool_calls")) message.refuse("function_call", "missing beside tool_calls");
-      read.extra.erase("function_call");
-      read.extra["tool_calls"] =
+      read.extra->erase("function_call");
+      (*read.extra)["tool_calls"] =
           json::array{{{"id", "call_" + std::to_string(++calls_)},
                        {"type", "function"},
                        {"function", {{"name", call->required_text("name")}, {"arguments", read_arguments(*call)}}}}};
     } else if (read.role == "function" && calls_ > 0) {
       read.role = "tool";
-      read.extra["tool_call_id"] = "call_" + std::to_string(calls_);
+      (*read.extra)["tool_call_id"] = "call_" + std::to_string(calls_);
     }
   }
 
@@ -72,7 +72,7 @@ void read_ending(const field_reader& body, cogen::request& request) {
   request.continue_final_message = body.flag("continue_final_message").value_or(false);
   if (request.continue_final_message && begins_answer.value_or(false))
     body.refuse("add_generation_prompt", "false beside continue_final_message");
-  if (begins_answer) request.chat_template_kwargs["add_generation_prompt"] = *begins_answer;
+  if (begins_answer) (*request.chat_template_kwargs)["add_generation_prompt"] = *begins_answer;
 }
 
 }  // namespace
@@ -95,8 +95,8 @@ void read_answer(const field_reader& body, cogen::request& request) {
 }
 
 void set_effort(const std::optional<std::string>& effort, cogen::request& request) {
-  if (effort && !request.chat_template_kwargs.contains("reasoning_effort"))
-    request.chat_template_kwargs["reasoning_effort"] = *effort;
+  if (effort && !request.chat_template_kwargs->contains("reasoning_effort"))
+    (*request.chat_template_kwargs)["reasoning_effort"] = *effort;
 }
 
 void read_chat(const field_reader& body, generation& wanted) {

@@ -63,7 +63,7 @@ void read_message(const field_reader& message, cogen::chat_messages& messages) {
       calls.push_back(call_of(part));
     } else if (type == "tool_result") {
       has_results = true;
-      messages.push_back({"tool", text_of(part, "content"), {{"tool_call_id", part.required_text("tool_use_id")}}});
+      messages.push_back({"tool", text_of(part, "content"), json::object{{"tool_call_id", part.required_text("tool_use_id")}}});
     } else if (type != "redacted_thinking") {
       part.refuse("type", "text, thinking, tool_use or tool_result");
     }
@@ -125,7 +125,7 @@ void read_thinking(const field_reader& body, cogen::request& request) {
   const auto type = thinking->required_text("type");
   if (type != "enabled" && type != "disabled" && type != "adaptive")
     thinking->refuse("type", "enabled, disabled or adaptive");
-  request.chat_template_kwargs["enable_thinking"] = type != "disabled";
+  (*request.chat_template_kwargs)["enable_thinking"] = type != "disabled";
   if (const auto budget = thinking->count("budget_tokens")) request.reasoning_budget = *budget;
 }
 

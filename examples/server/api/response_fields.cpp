@@ -21,9 +21,9 @@ void add_call(const field_reader& item, cogen::chat_messages& messages) {
   json::object call{{"id", item.required_text("call_id")},
                     {"type", "function"},
                     {"function", {{"name", item.required_text("name")}, {"arguments", read_arguments(item)}}}};
-  if (messages.empty() || messages.back().role != "assistant" || !messages.back().extra.contains("tool_calls"))
-    messages.push_back({"assistant", "", {{"tool_calls", json::array()}}});
-  messages.back().extra["tool_calls"].as_array().push_back(std::move(call));
+  if (messages.empty() || messages.back().role != "assistant" || !messages.back().extra->contains("tool_calls"))
+    messages.push_back({"assistant", "", json::object{{"tool_calls", json::array()}}});
+  (*messages.back().extra)["tool_calls"].as_array().push_back(std::move(call));
 }
 
 void add_item(const field_reader& item, cogen::chat_messages& messages) {
@@ -36,7 +36,7 @@ void add_item(const field_reader& item, cogen::chat_messages& messages) {
     add_call(item, messages);
   } else if (type == "function_call_output") {
     if (!item.has("output")) item.refuse("output", "a string or an array of parts");
-    messages.push_back({"tool", read_content(item, "output"), {{"tool_call_id", item.required_text("call_id")}}});
+    messages.push_back({"tool", read_content(item, "output"), json::object{{"tool_call_id", item.required_text("call_id")}}});
   } else if (type != "reasoning") {  // which templates leave out of earlier turns
     item.refuse("type", "message, function_call, function_call_output or reasoning");
   }

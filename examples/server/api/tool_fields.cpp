@@ -67,7 +67,7 @@ void allow_tools(const field_reader& choice, cogen::request& request) {
   static_cast<void>(choice.required_array("tools"));
   choice.for_each("tools", [&](const field_reader& tool) { allowed.insert(name_of(tool)); });
   json::array tools;
-  for (auto& each : request.tools)
+  for (auto& each : *request.tools)
     if (names(allowed, each)) tools.push_back(std::move(each));
   if (tools.size() < allowed.size()) choice.refuse("tools", "an array of functions that the request has");
   request.tools = std::move(tools);

@@ -47,7 +47,7 @@ cogen::rendered_prompt rendered(const served_model& model, const cogen::request&
   static_cast<void>(model.tokenizer());
   std::size_t bytes = 0;
   for (const auto& message : std::get<cogen::chat_messages>(chat.prompt))
-    bytes += message.content.size() + api::size_of(message.extra).bytes;
+    bytes += message.content.size() + api::size_of(*message.extra).bytes;
   check_length(name, bytes);
   return cogen::render_prompt(*model.model, chat);
 }

@@ -19,9 +19,9 @@ class history_ids {
   explicit history_ids(const call_id_syntax& syntax) : syntax_(syntax) {}
 
   void settle(text::chat_message& message) {
-    auto* calls = message.extra.if_contains("tool_calls");
+    auto* calls = message.extra->if_contains("tool_calls");
     if (calls && calls->is_array()) settle_calls(calls->get_array());
-    if (message.role == "tool") settle_result(message.extra);
+    if (message.role == "tool") settle_result(*message.extra);
   }
 
  private:

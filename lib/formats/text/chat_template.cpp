@@ -45,7 +45,7 @@ value message_value(renderer& run, const chat_message& message) {
   jinja::dictionary members;
   insert(run, members, jinja::trusted_text("role"), run.make_text(repaired_utf8(message.role), is_word(message.role)));
   insert(run, members, jinja::trusted_text("content"), run.make_text(repaired_utf8(message.content), false));
-  for (const auto& [key, value] : message.extra) {
+  for (const auto& [key, value] : *message.extra) {
     insert(run, members, run.make_text(repaired_utf8(key), false), jinja::from_json(run, value));
   }
   return run.checked(std::move(members));
@@ -65,7 +65,7 @@ void set_variables(renderer& run, std::span<const chat_message> messages, const 
   variables.set("add_generation_prompt", options.add_generation_prompt && !options.continue_final_message);
   variables.set("bos_token", run.make_text(repaired_utf8(options.bos), true));
   variables.set("eos_token", run.make_text(repaired_utf8(options.eos), true));
-  for (const auto& [name, value] : options.extra) variables.set(std::string_view(name), jinja::from_json(run, value));
+  for (const auto& [name, value] : *options.extra) variables.set(std::string_view(name), jinja::from_json(run, value));
 }
 
 }  // namespace

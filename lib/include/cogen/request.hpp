@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/clock.hpp>
+#include <cogen/detail/indirect.hpp>
 #include <cogen/drafter.hpp>
 #include <cogen/error.hpp>
 #include <cogen/fwd.hpp>
@@ -9,9 +10,6 @@
 #include <cogen/text/chat_template.hpp>
 #include <cogen/token.hpp>
 #include <cogen/tool_call.hpp>
-
-#include <boost/json/array.hpp>
-#include <boost/json/object.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -50,7 +48,7 @@ struct request {
   /// Functions that the model may call: JSON objects as Transformers' apply_chat_template() takes them, with
   /// `type` "function" and a `function` of `name`, `description` and `parameters`, a JSON schema. For a chat, whose
   /// template gets them as the variable `tools`. Empty: none.
-  boost::json::array tools = {};
+  detail::indirect<boost::json::array> tools = {};
   /// Whether and which of the tools the model has to call: before anything else but its reasoning, if it must. Calls
   /// that it may write are constrained, too: their arguments are valid by the schemas. Excludes response_format if it
   /// requires a call.
@@ -61,7 +59,7 @@ struct request {
   /// that writes no reasoning has nothing to limit.
   std::optional<int> reasoning_budget = {};
   /// Further variables of the chat template, such as `enable_thinking`, `documents` or a date.
-  boost::json::object chat_template_kwargs = {};
+  detail::indirect<boost::json::object> chat_template_kwargs = {};
   /// Continues the last message of a chat, which is the assistant's, instead of beginning an answer.
   bool continue_final_message = false;
 

@@ -1,9 +1,7 @@
 #pragma once
 
+#include <cogen/detail/indirect.hpp>
 #include <cogen/text/tokenizer.hpp>
-
-#include <boost/json/object.hpp>
-#include <boost/json/value.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -23,7 +21,7 @@ struct chat_message {
   std::string content;
   /// Further fields that the template may read, such as `tool_calls`. A `content` here replaces the one above, for
   /// templates that expect null or a list of parts.
-  boost::json::object extra = {};
+  detail::indirect<boost::json::object> extra = {};
 };
 
 /// What a template is rendered with.
@@ -32,9 +30,9 @@ struct template_options {
   /// Ends the text with the content of the last message, so that the model continues it. add_generation_prompt does
   /// not count then, and rendering throws template_error if the template writes nothing of a message.
   bool continue_final_message = false;
-  std::string bos = {};            ///< the text of a control token, as the variable `bos_token`
-  std::string eos = {};            ///< the same, as `eos_token`
-  boost::json::object extra = {};  ///< further variables, such as `tools` and `documents`
+  std::string bos = {};                              ///< the text of a control token, as the variable `bos_token`
+  std::string eos = {};                              ///< the same, as `eos_token`
+  detail::indirect<boost::json::object> extra = {};  ///< further variables, such as `tools` and `documents`
   std::optional<std::chrono::system_clock::time_point> now = {};  ///< of `strftime_now`, in UTC; empty: current time
 };
 
