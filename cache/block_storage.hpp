@@ -21,7 +21,7 @@ class block_storage final : public token_storage {
 
   int max_sequence_length() const noexcept override { return max_sequence_length_; }
   int max_rollback_tokens() const noexcept override { return std::numeric_limits<int>::max(); }
-  int longest_step() const noexcept override { return std::numeric_limits<int>::max(); }
+  int max_step_tokens() const noexcept override { return std::numeric_limits<int>::max(); }
   int ranges(int slot, int length, kv_range* output) const override;
   void reserve(const step& step) override;
   bool can_truncate(int, int) const override { return true; }

@@ -26,7 +26,7 @@ std::vector<layer*> one_for_each_storage(const std::vector<std::unique_ptr<layer
   return firsts;
 }
 
-int least_length(const std::vector<layer*>& storages) {
+int min_length(const std::vector<layer*>& storages) {
   int length = std::numeric_limits<int>::max();
   for (const layer* storage : storages) length = std::min(length, storage->max_sequence_length());
   return length;
@@ -68,11 +68,11 @@ cache::cache(std::span<const kv_cache_spec> shapes, const options& options, cons
   layers_ = make_layers(shapes, options, {*table_, *encoder_inputs_}, own);
   storages_ = one_for_each_storage(layers_, false);
   readers_ = one_for_each_storage(layers_, true);
-  max_sequence_length_ = least_length(storages_);
+  max_sequence_length_ = min_length(storages_);
   if (options.max_sequence_length > 0 && !options.sinks)
     max_sequence_length_ = std::min(max_sequence_length_, options.max_sequence_length);
   snapshots_.resize(static_cast<std::size_t>(options.slots));
-  longest_step_ = least(layers_, &layer::longest_step);
+  max_step_tokens_ = least(layers_, &layer::max_step_tokens);
   max_rollback_tokens_ = least(layers_, &layer::max_rollback_tokens);
   max_dropped_drafts_ = least(layers_, &layer::max_dropped_drafts);
 }

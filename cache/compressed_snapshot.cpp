@@ -17,7 +17,7 @@ namespace {
 
 constexpr int group_size = 32;
 constexpr int scale_bytes = 2;
-constexpr float most_code = 126;
+constexpr float max_code = 126;
 constexpr std::int8_t infinity = 127, minus_infinity = -127, no_number = -128;
 
 std::int64_t row_bytes(const exported_run& run) { return std::int64_t{run.dims} * bytes_of(*run.type); }
@@ -34,7 +34,7 @@ std::int64_t quantized_bytes(const exported_run& run) {
 /// The upper half of a float is a bfloat16; rounded up to at least a 126th.
 std::uint16_t scale_for(float most) {
   if (!(most > 0)) return 0;
-  const auto bits = std::bit_cast<std::uint32_t>(most / most_code);
+  const auto bits = std::bit_cast<std::uint32_t>(most / max_code);
   return static_cast<std::uint16_t>(std::max(1U, (bits >> 16) + ((bits & 0xffffU) != 0)));
 }
 
@@ -44,7 +44,7 @@ std::int8_t code_of(float number, float scale) {
   if (std::isnan(number)) return no_number;
   if (std::isinf(number)) return number > 0 ? infinity : minus_infinity;
   if (scale == 0) return 0;
-  return static_cast<std::int8_t>(std::clamp(std::nearbyint(number / scale), -most_code, most_code));
+  return static_cast<std::int8_t>(std::clamp(std::nearbyint(number / scale), -max_code, max_code));
 }
 
 template <class Number>

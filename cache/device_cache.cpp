@@ -79,10 +79,10 @@ void check_quantization(std::span<const kv_cache_spec> shapes, const device_opti
 }
 
 void check_sinks(const sink_window& sinks) {
-  constexpr int most_sinks = 64;
-  if (sinks.sinks < 0 || sinks.sinks > most_sinks || sinks.window < 1)
+  constexpr int max_sinks = 64;
+  if (sinks.sinks < 0 || sinks.sinks > max_sinks || sinks.window < 1)
     throw std::invalid_argument("device cache: " + to_string(sinks.sinks) + " sinks and a window of " +
-                                to_string(sinks.window) + "; possible are 0 to " + to_string(most_sinks) +
+                                to_string(sinks.window) + "; possible are 0 to " + to_string(max_sinks) +
                                 ", and windows of at least 1");
 }
 

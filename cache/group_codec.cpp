@@ -16,7 +16,7 @@ namespace cogen::cache {
 namespace {
 
 constexpr float largest_half = 65504;
-constexpr int most_dimensions = 1 << 22;  // so that no count of bytes exceeds an int
+constexpr int max_dimensions = 1 << 22;  // so that no count of bytes exceeds an int
 
 int rounded_up(int n, int multiple) { return (n + multiple - 1) / multiple * multiple; }
 
@@ -95,10 +95,10 @@ void add_codes(const float* values, const float* minimums, const float* scales, 
                std::uint32_t* words) {
   constexpr float rounding = 0x1.8p23F;  // a sum with it has what it was rounded to in its lowest bits
   const std::uint32_t most = (1U << bits) - 1;
-  const auto most_steps = static_cast<float>(most);
+  const auto max_steps = static_cast<float>(most);
   for (int i = 0; i < count; ++i) {
     const float steps = (values[i] - minimums[i]) / (scales[i] > 0 ? scales[i] : INFINITY);
-    const float within = std::min(std::max(0.0F, steps), most_steps);  // and 0 where it is not a number, or all are one
+    const float within = std::min(std::max(0.0F, steps), max_steps);  // and 0 where it is not a number, or all are one
     words[i] |= (std::bit_cast<std::uint32_t>(within + rounding) & most) << shift;
   }
 }
@@ -234,9 +234,9 @@ bool codec::has_finite_numbers(const std::byte* quantized, int head_dim) const {
 }
 
 group_layout::group_layout(const group_format& format, int head_dim) {
-  if (head_dim < 1 || head_dim > most_dimensions)
+  if (head_dim < 1 || head_dim > max_dimensions)
     throw std::invalid_argument("codec: head_dim is " + std::to_string(head_dim) + ", it may be 1 to " +
-                                std::to_string(most_dimensions));
+                                std::to_string(max_dimensions));
   const bool by_token = format.order == row_order::token;
   rows = by_token ? block_tokens : head_dim;
   length = by_token ? head_dim : block_tokens;

@@ -6,15 +6,15 @@
 namespace cogen::cache {
 namespace {
 
-constexpr std::int64_t most_numbers = std::int64_t{1} << 24;
+constexpr std::int64_t max_numbers = std::int64_t{1} << 24;
 
 void check_heads(const kv_cache_spec& shape) {
   const std::string dimensions = std::to_string(shape.kv_heads) + " key heads of " + std::to_string(shape.head_dim);
   if (shape.kv_heads < 1 || shape.head_dim < 1)
     throw std::invalid_argument("cache: a layer has " + dimensions + ", both have to be at least 1");
-  if (std::int64_t{shape.kv_heads} * shape.head_dim > most_numbers)
+  if (std::int64_t{shape.kv_heads} * shape.head_dim > max_numbers)
     throw std::invalid_argument("cache: a layer has " + dimensions + ", together they may be " +
-                                std::to_string(most_numbers));
+                                std::to_string(max_numbers));
   if (shape.latent_dim < 0 || shape.latent_dim > shape.head_dim)
     throw std::invalid_argument("cache: a layer's values are the first " + std::to_string(shape.latent_dim) +
                                 " numbers of keys of " + std::to_string(shape.head_dim));
@@ -28,9 +28,9 @@ void check_window(const kv_cache_spec& shape) {
 }
 
 void check_state(const kv_cache_spec& shape) {
-  if (shape.state < 1 || shape.state > most_numbers)
+  if (shape.state < 1 || shape.state > max_numbers)
     throw std::invalid_argument("cache: a recurrent layer has a state of " + std::to_string(shape.state) +
-                                " numbers, it may have 1 to " + std::to_string(most_numbers));
+                                " numbers, it may have 1 to " + std::to_string(max_numbers));
   if (shape.kv_heads != 0 || shape.head_dim != 0)
     throw std::invalid_argument("cache: a recurrent layer has " + std::to_string(shape.kv_heads) + " key heads of " +
                                 std::to_string(shape.head_dim) + ", both have to be 0");

@@ -58,7 +58,7 @@ int layer::max_sequence_length() const noexcept { return std::numeric_limits<int
 
 int layer::max_rollback_tokens() const noexcept { return std::numeric_limits<int>::max(); }
 
-int layer::longest_step() const noexcept { return std::numeric_limits<int>::max(); }
+int layer::max_step_tokens() const noexcept { return std::numeric_limits<int>::max(); }
 
 void layer::reserve(const step& step) { check_room(step); }
 

@@ -137,7 +137,7 @@ void fill_encoder_inputs(cache& cache, std::span<const int> slots, std::span<con
 
 void fill_tokens(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers, std::int64_t length) {
   for (std::int64_t begin = 0; begin < length;) {
-    const step some = step_of(slots, std::min<std::int64_t>(cache.longest_step(), length - begin));
+    const step some = step_of(slots, std::min<std::int64_t>(cache.max_step_tokens(), length - begin));
     cache.reserve(some);
     append(cache, some, layers, begin, false);
     cache.advance(some);

@@ -19,9 +19,9 @@
 namespace cogen::cache {
 namespace {
 
-constexpr int most_dynamic_tokens = 1 << 20;
-constexpr std::int64_t most_dynamic_addresses = std::int64_t{1} << 44;
-constexpr int most_tokens = std::numeric_limits<int>::max() - 2 * block_tokens;
+constexpr int max_dynamic_tokens = 1 << 20;
+constexpr std::int64_t max_dynamic_addresses = std::int64_t{1} << 44;
+constexpr int max_length = std::numeric_limits<int>::max() - 2 * block_tokens;
 
 /// Layers that share memory.
 struct group {
@@ -56,14 +56,14 @@ int tokens_by_addresses(std::span<const kv_cache_spec> shapes, const options& op
   for (const kv_cache_spec& shape : shapes)
     if (keeps_everything(shape, options) || (shape.kind == layer_kind::cross && options.max_encoder_length == 0))
       stride += lay_out({&shape, 1}, options.type).stride;
-  if (stride == 0) return most_tokens;
-  const std::int64_t blocks = most_dynamic_addresses / options.slots / stride;
-  return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, most_dynamic_tokens / block_tokens)) * block_tokens;
+  if (stride == 0) return max_length;
+  const std::int64_t blocks = max_dynamic_addresses / options.slots / stride;
+  return static_cast<int>(std::clamp<std::int64_t>(blocks, 1, max_dynamic_tokens / block_tokens)) * block_tokens;
 }
 
 /// The most tokens of a slot: as declared, as addresses allow, or no bound if none is needed.
 int bound_of(std::span<const kv_cache_spec> shapes, const options& options) {
-  if (options.sinks) return most_tokens;
+  if (options.sinks) return max_length;
   if (options.max_sequence_length > 0) return options.max_sequence_length;
   return tokens_by_addresses(shapes, options);
 }
@@ -95,9 +95,9 @@ class layer_maker {
   }
 
   std::vector<std::unique_ptr<layer>> cross(std::span<const kv_cache_spec> shapes) const {
-    return stored(shapes, tables_.encoder_inputs,
-                  std::make_shared<block_storage>(lay_out(shapes, options_.type), tables_.encoder_inputs,
-                                                  longest_encoder_input()));
+    return stored(
+        shapes, tables_.encoder_inputs,
+        std::make_shared<block_storage>(lay_out(shapes, options_.type), tables_.encoder_inputs, max_encoder_input()));
   }
 
   std::vector<std::unique_ptr<layer>> plain(std::span<const kv_cache_spec> shapes) const {
@@ -137,7 +137,7 @@ class layer_maker {
     return layers;
   }
 
-  int longest_encoder_input() const {
+  int max_encoder_input() const {
     if (options_.max_encoder_length > 0) return options_.max_encoder_length;
     return options_.max_sequence_length > 0 ? options_.max_sequence_length : max_sequence_length_;
   }
@@ -153,7 +153,8 @@ class layer_maker {
   }
 
   ring_shape ring_of(const attention_span& span) const {
-    return {.span = span, .longest_step = options_.longest_step, .max_rollback_tokens = options_.max_rollback_tokens};
+    return {
+        .span = span, .max_step_tokens = options_.max_step_tokens, .max_rollback_tokens = options_.max_rollback_tokens};
   }
 
   const options& options_;
@@ -228,7 +229,7 @@ void check(std::span<const kv_cache_spec> shapes, const options& options) {
   if (options.type == scalar::fp8)
     throw std::invalid_argument("cache: type is fp8, which only caches on a device keep");
   check_option(0, "max_sequence_length", options.max_sequence_length);
-  check_option(1, "longest_step", options.longest_step);
+  check_option(1, "max_step_tokens", options.max_step_tokens);
   check_option(0, "max_rollback_tokens", options.max_rollback_tokens);
   check_option(0, "max_recurrent_drafts", options.max_recurrent_drafts);
   check_option(0, "max_encoder_length", options.max_encoder_length);

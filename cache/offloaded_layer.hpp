@@ -24,7 +24,7 @@ class offloaded_layer final : public layer {
   const void* storage() const noexcept override { return host_->storage(); }
   int max_sequence_length() const noexcept override { return host_->max_sequence_length(); }
   int max_rollback_tokens() const noexcept override { return host_->max_rollback_tokens(); }
-  int longest_step() const noexcept override { return host_->longest_step(); }
+  int max_step_tokens() const noexcept override { return host_->max_step_tokens(); }
   void reserve(const step& step) override;
   void settle() override;
   void advance(const step& step) override;

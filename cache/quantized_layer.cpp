@@ -20,8 +20,8 @@ int quantized_layer::max_rollback_tokens() const noexcept {
   return std::min(storage_->quantized->max_rollback_tokens(), storage_->newest->max_rollback_tokens());
 }
 
-int quantized_layer::longest_step() const noexcept {
-  return std::min(storage_->quantized->longest_step(), storage_->newest->longest_step());
+int quantized_layer::max_step_tokens() const noexcept {
+  return std::min(storage_->quantized->max_step_tokens(), storage_->newest->max_step_tokens());
 }
 
 void quantized_layer::reserve(const step& step) {

@@ -27,7 +27,7 @@ class quantized_layer final : public layer {
   const void* storage() const noexcept override { return storage_.get(); }
   int max_sequence_length() const noexcept override { return storage_->quantized->max_sequence_length(); }
   int max_rollback_tokens() const noexcept override;
-  int longest_step() const noexcept override;
+  int max_step_tokens() const noexcept override;
   void reserve(const step& step) override;
   std::optional<kv_view> view(int slot, int kv_length) const override;
   void written(const step& step) override;

@@ -24,7 +24,7 @@ int ring_shape::blocks() const {
   if (span.window > 0) behind = std::min<std::int64_t>(behind, span.window - 1);
   if (span.chunk > 0) behind = std::min<std::int64_t>(behind, span.chunk - 1);
   if (newest >= 0) behind = std::min<std::int64_t>(behind, std::int64_t{newest} + block_tokens - 1);
-  const std::int64_t tokens = behind + longest_step + max_rollback_tokens;
+  const std::int64_t tokens = behind + max_step_tokens + max_rollback_tokens;
   return static_cast<int>(tokens / block_tokens + 2);  // the oldest and the newest may be in the middle of one
 }
 
@@ -45,8 +45,8 @@ int ring_storage::max_rollback_tokens() const noexcept {
   return ever_full() ? shape_.max_rollback_tokens : std::numeric_limits<int>::max();
 }
 
-int ring_storage::longest_step() const noexcept {
-  return ever_full() ? shape_.longest_step : std::numeric_limits<int>::max();
+int ring_storage::max_step_tokens() const noexcept {
+  return ever_full() ? shape_.max_step_tokens : std::numeric_limits<int>::max();
 }
 
 std::byte* ring_storage::place(int slot, int index) const {
@@ -92,10 +92,10 @@ void ring_storage::check_room(const step& step) const {
   for (const step_row& row : step.rows()) {
     const int length = table_.length(row.slot);
     if (std::int64_t{row.count} <=
-        std::max<std::int64_t>(shape_.longest_step, ring_ * std::int64_t{block_tokens} - length))
+        std::max<std::int64_t>(shape_.max_step_tokens, ring_ * std::int64_t{block_tokens} - length))
       continue;
     throw std::length_error("cache: slot " + std::to_string(row.slot) + " gets " + std::to_string(row.count) +
-                            " tokens in one step, its rings leave room for " + std::to_string(shape_.longest_step));
+                            " tokens in one step, its rings leave room for " + std::to_string(shape_.max_step_tokens));
   }
 }
 

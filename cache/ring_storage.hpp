@@ -12,7 +12,7 @@ namespace cogen::cache {
 struct ring_shape {
   attention_span span;          ///< what queries attend to; with sinks, the first block is never overwritten
   int newest = -1;              ///< only tokens that are not quantized, `newest` being the residual; -1: no such limit
-  int longest_step = 64;        ///< new tokens of a slot in one step
+  int max_step_tokens = 64;     ///< new tokens of a slot in one step
   int max_rollback_tokens = 0;  ///< tokens a slot can go back by, counted from the most it held
 
   /// The first position (besides blocks that stay) that a slot of `length` tokens needs to continue.
@@ -37,7 +37,7 @@ class ring_storage final : public token_storage {
   const ring_shape& shape() const noexcept { return shape_; }
   int max_sequence_length() const noexcept override { return max_sequence_length_; }
   int max_rollback_tokens() const noexcept override;
-  int longest_step() const noexcept override;
+  int max_step_tokens() const noexcept override;
   int ranges(int slot, int length, kv_range* output) const override;
   void reserve(const step& step) override;
   bool can_truncate(int slot, int length) const override;

@@ -20,10 +20,10 @@ std::vector<std::int64_t> offsets_of(std::span<const kv_cache_spec> shapes, std:
 
 state_storage::state_storage(std::span<const kv_cache_spec> shapes, const slot_table& table, int max_drafts)
     : table_(table),
-      most_states_(2 + max_drafts),
+      max_states_(2 + max_drafts),
       offsets_(offsets_of(shapes, bytes_)),
       stride_(whole_pages(bytes_)),
-      memory_(product(std::int64_t{most_states_} * table.slots(), stride_)),
+      memory_(product(std::int64_t{max_states_} * table.slots(), stride_)),
       slots_(static_cast<std::size_t>(table.slots())) {}
 
 std::byte* state_storage::state(int slot, int from_current) const {

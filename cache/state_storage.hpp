@@ -18,7 +18,7 @@ class state_storage {
   /// `table` must outlive the storage. Throws std::system_error if address space is refused.
   state_storage(std::span<const kv_cache_spec> shapes, const slot_table& table, int max_drafts);
 
-  int max_drafts() const noexcept { return most_states_ - 2; }
+  int max_drafts() const noexcept { return max_states_ - 2; }
   state_view view(int slot, std::size_t layer, int draft) const;
 
   /// Throws std::length_error if a row has more drafts than max_drafts().
@@ -35,7 +35,7 @@ class state_storage {
   void export_slot(int slot, std::byte* output) const;
   void import_slot(int slot, const std::byte* input);
 
-  slot_footprint footprint_terms() const { return {.fixed = most_states_ * stride_}; }
+  slot_footprint footprint_terms() const { return {.fixed = max_states_ * stride_}; }
   std::int64_t committed_bytes() const;
 
  private:
@@ -50,12 +50,12 @@ class state_storage {
   const slot_state& ring_of(int slot) const { return slots_[static_cast<std::size_t>(slot)]; }
   std::byte* state(int slot, int from_current) const;
   bool holds(int slot, int length) const;
-  std::int64_t begin_of(int slot) const { return std::int64_t{most_states_} * slot * stride_; }
+  std::int64_t begin_of(int slot) const { return std::int64_t{max_states_} * slot * stride_; }
   void commit(int slot, int states);
   void set(int slot, const std::byte* bytes);
 
   const slot_table& table_;
-  const int most_states_;              // of one slot
+  const int max_states_;               // of one slot
   std::int64_t bytes_ = 0;             // of one state of all layers
   std::vector<std::int64_t> offsets_;  // [layers], bytes
   std::int64_t stride_ = 0;            // the same in whole pages

@@ -18,7 +18,7 @@ class stored_layer final : public layer {
   const void* storage() const noexcept override { return storage_.get(); }
   int max_sequence_length() const noexcept override { return storage_->max_sequence_length(); }
   int max_rollback_tokens() const noexcept override { return storage_->max_rollback_tokens(); }
-  int longest_step() const noexcept override { return storage_->longest_step(); }
+  int max_step_tokens() const noexcept override { return storage_->max_step_tokens(); }
   void reserve(const step& step) override;
   std::optional<kv_view> view(int slot, int kv_length) const override;
   void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;

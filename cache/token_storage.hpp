@@ -31,7 +31,7 @@ class token_storage {
 
   virtual int max_sequence_length() const noexcept = 0;
   virtual int max_rollback_tokens() const noexcept = 0;
-  virtual int longest_step() const noexcept = 0;
+  virtual int max_step_tokens() const noexcept = 0;
 
   /// Writes to `output` where the first `length` tokens of the slot are, as far as they are stored, block by block of
   /// the whole layout: at most two ranges. Returns how many. Throws std::out_of_range beyond the reserved room.

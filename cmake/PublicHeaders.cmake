@@ -18,7 +18,7 @@ cogen_public_headers(cogen_scheduler ${root} ${headers})
 
 set(root ${PROJECT_SOURCE_DIR}/lib/include)
 set(of_tokenizer ${root}/cogen/token.hpp ${root}/cogen/detail/gguf_vocabulary.hpp ${root}/cogen/text/tokenizer.hpp)
-set(of_chat_template ${root}/cogen/text/chat_template.hpp)
+set(of_chat_template ${root}/cogen/detail/indirect.hpp ${root}/cogen/text/chat_template.hpp)
 set(of_checkpoint ${root}/cogen/load/checkpoint.hpp ${root}/cogen/load/model_config.hpp)
 foreach(library IN ITEMS checkpoint tokenizer chat_template)
   cogen_public_headers(cogen_${library} ${root} ${of_${library}})

@@ -62,7 +62,7 @@ std::string back(int max_rollback_tokens) {
 /// Whether the name came back.
 bool remembers(const cogen::model& model, const kind& variant) {
   auto memory = variant.memory;
-  memory.longest_step = memory.max_rollback_tokens = 16;              // rings hold little more than they need, and
+  memory.max_step_tokens = memory.max_rollback_tokens = 16;           // rings hold little more than they need, and
   if (memory.kv_quantization) memory.kv_quantization->residual = 32;  // most of this short text is quantized
   auto cache = model.make_cache(memory);
   auto text = model.tokenizer().decode(go_on(model, model.tokenizer().encode(prompt()), 24, cache), true);

@@ -11,7 +11,7 @@ namespace example {
 namespace {
 
 constexpr int narrowest = 36;
-constexpr std::size_t longest_line = 96;
+constexpr std::size_t max_line = 96;
 
 int rows_of(int panes, int columns) { return (panes + columns - 1) / columns; }
 
@@ -97,8 +97,7 @@ void lines::print_whole_lines(std::size_t pane) {
   auto& text = begun_[pane];
   for (;;) {
     auto end = text.find('\n');
-    if (end == std::string::npos || end > longest_line)
-      end = text.size() > longest_line ? text.rfind(' ', longest_line) : end;
+    if (end == std::string::npos || end > max_line) end = text.size() > max_line ? text.rfind(' ', max_line) : end;
     if (end == std::string::npos) return;
     if (end > 0) fmt::print("{:>3} | {}\n", pane + 1, text.substr(0, end));
     text.erase(0, end + 1);

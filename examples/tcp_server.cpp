@@ -27,7 +27,7 @@
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-constexpr std::size_t longest_line = 64 * 1024;
+constexpr std::size_t max_line = 64 * 1024;
 
 //[server
 asio::awaitable<void> until_gone(tcp::socket& client) {
@@ -51,8 +51,8 @@ asio::awaitable<void> serve(cogen::engine& engine, tcp::socket client) {
   using namespace asio::experimental::awaitable_operators;
   std::string received;
   for (;;) {
-    const auto length = co_await asio::async_read_until(client, asio::dynamic_buffer(received, longest_line), '\n',
-                                                        asio::use_awaitable);
+    const auto length =
+        co_await asio::async_read_until(client, asio::dynamic_buffer(received, max_line), '\n', asio::use_awaitable);
     auto line = received.substr(0, length - 1);
     received.erase(0, length);
     // The first to succeed ends the other: a client that hangs up (or writes on) cancels the wait for the next piece,

@@ -137,7 +137,7 @@ class batch_builder {
     if (end < seq.length() || seq.current.wanted != output::sample || seq.current.unknown > 0) return 0;
     const auto most =
         std::min<std::int64_t>({std::ssize(seq.drafts), seq.current.credits - 1, seq.room() - 1, seq.reserved - end,
-                                sched_.within.most_row_drafts(), tokens_until_kept(seq) - count});
+                                sched_.within.max_row_drafts(), tokens_until_kept(seq) - count});
     return std::max<std::int64_t>(0, most);
   }
 
@@ -157,7 +157,8 @@ class batch_builder {
           for (std::int64_t i = 0; i < most; ++i) sched_.likelihoods.push_back(seq->accepts.likelihood(i));
       }
       without.rows = std::max<std::int64_t>(1, without.rows);
-      min_likelihood_ = least_worthwhile(sched_.likelihoods, without, sched_.costs_of_drafts.predict(without.rows));
+      min_likelihood_ =
+          min_worthwhile_likelihood(sched_.likelihoods, without, sched_.costs_of_drafts.predict(without.rows));
     }
     return *min_likelihood_;
   }

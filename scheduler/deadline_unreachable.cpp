@@ -10,7 +10,7 @@ namespace {
 using seconds = std::chrono::duration<double>;
 using milliseconds = std::chrono::duration<double, std::milli>;
 
-std::string sentence(seconds left, double tokens, deadline_unreachable::pace_type pace) {
+std::string message(seconds left, double tokens, deadline_unreachable::pace_type pace) {
   char text[200];
   std::snprintf(
       text, sizeof text,
@@ -29,7 +29,7 @@ time later(time now, deadline_unreachable::pace_type delay) {
 }  // namespace
 
 deadline_unreachable::deadline_unreachable(time now, time deadline, double tokens, pace_type pace)
-    : runtime_error(sentence(seconds(deadline) - seconds(now), tokens, pace)),
+    : runtime_error(message(seconds(deadline) - seconds(now), tokens, pace)),
       deadline_(deadline),
       estimate_(later(now, tokens * pace)),
       pace_(pace) {}

@@ -29,8 +29,8 @@ std::int64_t draft_acceptance::count(std::int64_t most, double min_likelihood) c
   return count;
 }
 
-double least_worthwhile(std::vector<double>& likelihoods, const step_outlook& without,
-                        const draft_costs::estimate& costs) {
+double min_worthwhile_likelihood(std::vector<double>& likelihoods, const step_outlook& without,
+                                 const draft_costs::estimate& costs) {
   std::ranges::sort(likelihoods, std::greater());
   if (std::isinf(costs.draft)) return none;
   const double added = caution * costs.draft;

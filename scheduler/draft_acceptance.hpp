@@ -33,7 +33,7 @@ struct step_outlook {
 /// Of draft tokens with these `likelihoods`, which it sorts, the least likely one of those with which the step brings
 /// the most tokens in its time. Draft tokens are taken to cost a quarter more than they should. Above 1: there are
 /// none.
-double least_worthwhile(std::vector<double>& likelihoods, const step_outlook& without,
-                        const draft_costs::estimate& costs);
+double min_worthwhile_likelihood(std::vector<double>& likelihoods, const step_outlook& without,
+                                 const draft_costs::estimate& costs);
 
 }  // namespace cogen::scheduler

@@ -19,10 +19,10 @@ void at_most(const std::string& name, std::int64_t value, std::int64_t most) {
 }
 
 // The bookkeeping of a slot takes a few hundred bytes.
-constexpr std::int64_t most_slots = std::int64_t{1} << 16;
+constexpr std::int64_t max_slots = std::int64_t{1} << 16;
 
 // All sums of the memory account stay well below 2^63.
-constexpr std::int64_t most_bytes = std::int64_t{1} << 60;
+constexpr std::int64_t max_bytes = std::int64_t{1} << 60;
 
 void check_footprint(const limits& within, const std::string& name, const slot_footprint& usage) {
   const auto part = [&](const char* field) { return name + "." + field; };
@@ -31,13 +31,13 @@ void check_footprint(const limits& within, const std::string& name, const slot_f
   at_least(part("per_block"), usage.per_block, 0);
   const std::int64_t blocks = slot_footprint{0, 1, usage.block}(within.max_sequence_length);
   const auto slots = std::int64_t{within.slots} + within.spare_slots;
-  at_most(part("fixed"), usage.fixed, most_bytes / slots / 2);
-  at_most(part("per_block"), usage.per_block, most_bytes / slots / blocks / 2);
+  at_most(part("fixed"), usage.fixed, max_bytes / slots / 2);
+  at_most(part("per_block"), usage.per_block, max_bytes / slots / blocks / 2);
   for (const capped_term& term : usage.capped) {
     at_least(part("capped.per_block"), term.per_block, 0);
     at_least(part("capped.blocks"), term.blocks, 0);
     const auto terms = static_cast<std::int64_t>(usage.capped.size());
-    at_most(part("capped.per_block"), term.per_block, most_bytes / slots / blocks / 2 / terms);
+    at_most(part("capped.per_block"), term.per_block, max_bytes / slots / blocks / 2 / terms);
   }
 }
 
@@ -45,9 +45,9 @@ void check_footprint(const limits& within, const std::string& name, const slot_f
 
 const limits& checked(const limits& within) {
   at_least("slots", within.slots, 1);
-  at_most("slots", within.slots, most_slots);
+  at_most("slots", within.slots, max_slots);
   at_least("spare_slots", within.spare_slots, 0);
-  at_most("spare_slots", within.spare_slots, most_slots);
+  at_most("spare_slots", within.spare_slots, max_slots);
   at_least("max_sequence_length", within.max_sequence_length, 1);
   at_least("max_batched_tokens", within.max_batched_tokens, 1);
   at_least("prefill_tokens", within.prefill_tokens, 0);

@@ -31,17 +31,17 @@ int shared(const sequence& follower, const sequence& leader) {
   return static_cast<int>(std::ranges::mismatch(first, all_but_last(leader)).in1 - first.begin());
 }
 
-int least_shared(const state& sched, const sequence& seq) {
-  return seq.options.least_shared > 0 ? seq.options.least_shared : sched.within.least_shared();
+int min_shared_prefix(const state& sched, const sequence& seq) {
+  return seq.options.min_shared_prefix > 0 ? seq.options.min_shared_prefix : sched.within.min_shared_prefix();
 }
 
 bool is_worth_it(const state& sched, const sequence& seq, int length) {
-  return length >= seq.cached + least_shared(sched, seq);
+  return length >= seq.cached + min_shared_prefix(sched, seq);
 }
 
 /// The shortest prefix that it waits for.
 int min_awaited(const state& sched, const sequence& seq) {
-  if (seq.options.least_shared > 0) return seq.cached + seq.options.least_shared;
+  if (seq.options.min_shared_prefix > 0) return seq.cached + seq.options.min_shared_prefix;
   const int block = sched.within.prefix_block();
   return seq.cached < block ? block : seq.cached + block;
 }
@@ -180,7 +180,7 @@ int missing_elsewhere(const state& sched, const sequence& seq, int length) {
 
 /// Whether that is too little to keep more: a twentieth is run again, or less than a block of long ones.
 bool is_negligible(const state& sched, const sequence& seq, int missing, int length) {
-  if (seq.options.least_shared > 0) return missing < seq.options.least_shared;
+  if (seq.options.min_shared_prefix > 0) return missing < seq.options.min_shared_prefix;
   return missing <= std::min(length / 20, sched.within.prefix_block() - 1);
 }
 
@@ -188,7 +188,7 @@ bool is_negligible(const state& sched, const sequence& seq, int missing, int len
 void keep_beginning(state& sched, const sequence& seq, int missing, int length) {
   // At least one token is copied, together with state that is valid only at this length.
   const auto first = sched.slots.share(seq.slot, length, length - 1);
-  const bool is_much = missing >= sched.within.prefix_block() || seq.options.least_shared > 0;
+  const bool is_much = missing >= sched.within.prefix_block() || seq.options.min_shared_prefix > 0;
   const bool fits = is_much ? reclaim(sched, length, first) : sched.slots.fits(length, first);
   if (!fits || !sched.slots.returns(first)) return;
   const int kept = take_unknown(sched, length, first);
@@ -252,7 +252,8 @@ void learn(state& sched, const sequence& seq) {
 void leave_slot(state& sched, sequence& seq) {
   const int left = sched.changes.set_slot(seq, -1);
   const slot& previous = sched.slots[left];
-  const bool filled = !previous.pending && !previous.moving && sched.known.length(left) >= least_shared(sched, seq);
+  const bool filled =
+      !previous.pending && !previous.moving && sched.known.length(left) >= min_shared_prefix(sched, seq);
   shares(sched, seq) && filled ? sched.slots.keep(left) : sched.slots.leave(left);
 }
 

@@ -81,7 +81,7 @@ void recompute(const reading& here, const settings& given, buckets& output) {
 void endless(const cogen::model& model, const settings& given) {
   const bool keeps = given.method == "keep";
   const auto ids = tokens_of(model, given.text, static_cast<std::size_t>(given.tokens) + 1);
-  const room room{.max_sequence_length = keeps ? given.tokens : given.window, .longest_step = given.chunk};
+  const room room{.max_sequence_length = keeps ? given.tokens : given.window, .max_step_tokens = given.chunk};
   for (const auto& source : readers_of(model, given.kinds, room, given.threads)) {
     const reading here{*source, ids, static_cast<std::size_t>(given.chunk)};
     buckets output(given, *source, tokens(ids).subspan(1));

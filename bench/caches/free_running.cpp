@@ -70,7 +70,8 @@ void write(const cogen::model& model, reader& here, tokens prompt, const setting
 
 void free_running(const cogen::model& model, const settings& given) {
   const auto prompt = tokens_of(model, given.text, prompt_tokens);
-  const room room{.max_sequence_length = given.tokens + static_cast<int>(prompt_tokens), .longest_step = given.chunk};
+  const room room{.max_sequence_length = given.tokens + static_cast<int>(prompt_tokens),
+                  .max_step_tokens = given.chunk};
   for (const auto& source : readers_of(model, given.kinds, room, given.threads)) {
     write(model, *source, prompt, given);
     source->clear();

@@ -17,7 +17,7 @@ cache::options static_of(cache::scalar type, const room& room) {
   cache::options options;
   options.type = type;
   options.max_sequence_length = room.max_sequence_length;
-  options.longest_step = room.longest_step;
+  options.max_step_tokens = room.max_step_tokens;
   return options;
 }
 

@@ -11,7 +11,7 @@ namespace curves {
 /// The parameters of a cache kind.
 struct room {
   int max_sequence_length;  ///< tokens that a slot is to hold, for the kinds that have a bound
-  int longest_step;         ///< new tokens in one forward
+  int max_step_tokens;      ///< new tokens in one forward
 };
 
 /// A cache kind by the name it has on the command line.

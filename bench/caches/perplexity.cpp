@@ -101,8 +101,8 @@ class comparison {
     auto kinds = given.kinds;
     std::erase(kinds, given.reference);
     kinds.insert(kinds.begin(), given.reference);
-    readers_ =
-        predictors_of(model, kinds, {.max_sequence_length = given.context, .longest_step = given.chunk}, given.threads);
+    readers_ = predictors_of(model, kinds, {.max_sequence_length = given.context, .max_step_tokens = given.chunk},
+                             given.threads);
     curves_.resize(kinds.size());
     for (auto& each : curves_) each.buckets.resize(static_cast<std::size_t>(given.buckets));
   }

@@ -37,7 +37,7 @@ std::string_view without_suffix(std::string_view name) {
 reader::reader(const cogen::model& model, std::string name, const room& room, const cogen::workspace& threads)
     : model_(model),
       name_(std::move(name)),
-      longest_step_(room.longest_step),
+      max_step_tokens_(room.max_step_tokens),
       workspace_(threads.workers(), is_int8(name_) ? cogen::compute_type::int8 : cogen::compute_type::float32),
       cache_(model.make_cache(kind_named(without_suffix(name_)).options(room))) {}
 
@@ -55,7 +55,7 @@ at::Tensor reader::read(tokens ids) {
 at::Tensor reader::skim(tokens ids) {
   at::Tensor logits;
   while (!ids.empty()) {
-    const auto part = ids.first(std::min(ids.size(), static_cast<std::size_t>(longest_step_)));
+    const auto part = ids.first(std::min(ids.size(), static_cast<std::size_t>(max_step_tokens_)));
     ids = ids.subspan(part.size());
     const int last = static_cast<int>(part.size()) - 1;
     logits = forward(part, std::span(&last, ids.empty() ? 1 : 0));

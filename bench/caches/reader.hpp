@@ -45,7 +45,7 @@ class reader final : public predictor {
   int length() const { return cache_.length(0); }
   const cogen::cache::cache& cache() const noexcept { return cache_; }
 
-  /// Reads at most room::longest_step tokens.
+  /// Reads at most room::max_step_tokens tokens.
   at::Tensor read(tokens ids) override;
 
   /// Reads any number of tokens. The logits after the last, [vocabulary], until the next call.
@@ -64,7 +64,7 @@ class reader final : public predictor {
 
   const cogen::model& model_;
   std::string name_;
-  int longest_step_;
+  int max_step_tokens_;
   cogen::workspace workspace_;
   cogen::cache::cache cache_;
 };

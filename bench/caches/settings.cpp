@@ -48,8 +48,8 @@ std::vector<int> numbers(const std::string& text) {
   return values;
 }
 
-void require(bool condition, std::string_view sentence) {
-  if (!condition) throw std::invalid_argument(std::string(sentence));
+void require(bool condition, std::string_view message) {
+  if (!condition) throw std::invalid_argument(std::string(message));
 }
 
 void check(const settings& given) {

@@ -62,7 +62,7 @@ cogen::engine_parts real_model(const std::shared_ptr<const cogen::model>& model,
   kept.type = cogen::cache::scalar::f16;
   kept.slots = parts.limits.all_slots();
   kept.max_sequence_length = parts.limits.max_sequence_length = static_cast<int>(model->config().max_positions);
-  kept.longest_step = parts.limits.max_batched_tokens;
+  kept.max_step_tokens = parts.limits.max_batched_tokens;
   const auto slots = std::make_shared<cogen::detail::cpu_slots>(model->make_cache(kept));
   parts.limits.usage = slots->kv.footprint_terms();
   parts.runner = std::make_unique<cogen::detail::model_runner>(

@@ -142,7 +142,7 @@ class Memory:
     requests: int
     part = "memory"
     passes = ("",)
-    most_blocks = 2  # it hardly changes
+    max_blocks = 2  # it hardly changes
     keeps_prompts = None
     prompt_tokens = new_tokens = 64
 
@@ -171,7 +171,7 @@ class Loading:
     part = "loading"
     name = "64 tokens"
     passes = ("",)
-    most_blocks = 3
+    max_blocks = 3
     keeps_prompts = None
     tokens = 64
 
@@ -203,7 +203,7 @@ def all_cells(quick=False):
 
 
 def blocks_of(cell, wanted):
-    return min(wanted, getattr(cell, "most_blocks", wanted))
+    return min(wanted, getattr(cell, "max_blocks", wanted))
 
 
 def can_run(cell, system):

@@ -93,7 +93,7 @@ def prefill(prompt_tokens):
 
 
 def step_of(cell):
-    """None of cells whose figure is no steps' rate."""
+    """None for cells whose figure is not a rate of steps."""
     if cell.part == "decode":
         return decode(cell.requests, cell.context, cell.new_tokens)
     return prefill(cell.prompt_tokens) if cell.part == "prefill" else None

@@ -37,7 +37,7 @@ struct command_line {
 };
 
 /// Reads the command line; nothing if it asks for help or the version, which is then printed. Throws
-/// std::invalid_argument with a sentence for what is wrong.
+/// std::invalid_argument with a message for what is wrong.
 std::optional<command_line> read_command_line(int argc, const char* const* argv);
 
 }  // namespace server

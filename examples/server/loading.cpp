@@ -61,7 +61,7 @@ std::shared_ptr<served_model> load(const model_option& wanted, const options& se
   served->engine = std::make_unique<cogen::engine>(served->model, engine);
   add_drafts(settings, loading, engine, *served);
   const auto whole = longest_request(*served->engine);
-  served->max_length = whole.most_tokens;
+  served->max_length = whole.max_length;
   served->sequence_bytes = whole.cache_bytes;
   served->cache_capacity = whole.cache_bytes * served->slots;
   if (limit) served->cache_capacity = std::min(served->cache_capacity, *limit);

@@ -70,7 +70,7 @@ struct options {
 };
 
 /// Reads the command line; nothing if it asks for help, which is then printed. Throws std::invalid_argument with a
-/// sentence for what is wrong.
+/// message for what is wrong.
 std::optional<options> read_options(int argc, const char* const* argv);
 
 }  // namespace server

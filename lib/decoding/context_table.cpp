@@ -6,13 +6,13 @@
 namespace cogen::detail {
 namespace {
 
-constexpr std::size_t least_nodes = 64;
+constexpr std::size_t min_nodes = 64;
 constexpr int grown_at_once = 4;  // nodes
 
 }  // namespace
 
 context_table::context_table(std::size_t bytes, std::size_t longest)
-    : nodes_(std::bit_floor(std::max(bytes / sizeof(node), least_nodes))), longest_(longest) {}
+    : nodes_(std::bit_floor(std::max(bytes / sizeof(node), min_nodes))), longest_(longest) {}
 
 /// Where the node is, or an unused place for it.
 std::uint32_t context_table::place_of(std::uint32_t parent, token id) const {

@@ -5,7 +5,7 @@
 namespace cogen::detail {
 namespace {
 
-constexpr std::size_t least_buckets = 256;
+constexpr std::size_t min_buckets = 256;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ void ngram_index::read(std::span<const token> history) {
 }
 
 void ngram_index::grow(std::span<const token> history) {
-  auto buckets = std::max(latest_.size(), least_buckets);
+  auto buckets = std::max(latest_.size(), min_buckets);
   while (buckets < history.size()) buckets *= 2;
   const auto known = previous_.size();
   latest_.assign(buckets, 0);

@@ -16,10 +16,10 @@ bool is_inside(admission_stage stage) { return stage != outside; }
 bool has_had_slot(admission_stage stage) { return stage == idle || stage == working; }
 bool has_work(admission_stage stage) { return stage == queued || stage == working; }
 
-/// Never throws: without memory for the sentence there is a shorter one.
+/// Never throws: without memory for the message there is a shorter one.
 template <class... Values>
-diagnostics full(fmt::format_string<Values...> sentence, Values&&... values) noexcept try {
-  return {error::queue_full, fmt::format(sentence, std::forward<Values>(values)...)};
+diagnostics full(fmt::format_string<Values...> message, Values&&... values) noexcept try {
+  return {error::queue_full, fmt::format(message, std::forward<Values>(values)...)};
 } catch (...) {
   return {error::queue_full, "the engine has no room for one more sequence"};
 }

@@ -22,8 +22,8 @@ void check_limit(std::string_view name, const std::optional<clock::duration>& li
 }
 
 template <class... Values>
-[[noreturn]] void does_not_fit(fmt::format_string<Values...> sentence, Values&&... values) {
-  throw generation_error({error::does_not_fit, fmt::format(sentence, std::forward<Values>(values)...)});
+[[noreturn]] void does_not_fit(fmt::format_string<Values...> message, Values&&... values) {
+  throw generation_error({error::does_not_fit, fmt::format(message, std::forward<Values>(values)...)});
 }
 
 std::string_view and_one_more(const request& request) {
@@ -52,7 +52,7 @@ void check_no_chat(const request& request) {
 }
 
 /// One that is truncated may be longer than a sequence before.
-std::size_t longest_prompt(const request& request, const engine_parts& parts) {
+std::size_t max_prompt_tokens(const request& request, const engine_parts& parts) {
   if (request.truncate_prompt) return std::numeric_limits<std::size_t>::max();
   return static_cast<std::size_t>(parts.limits.max_sequence_length);
 }
@@ -68,7 +68,7 @@ chat_encoder chats_of(const request& request, const engine_parts& parts, const r
           .chat = parts.chat.get(),
           .chat_error = parts.chat_error,
           .call_id = call_id_of(syntax),
-          .max_tokens = longest_prompt(request, parts)};
+          .max_tokens = max_prompt_tokens(request, parts)};
 }
 
 text::encoded_chat encode_prompt(const request& request, const engine_parts& parts,
@@ -79,15 +79,16 @@ text::encoded_chat encode_prompt(const request& request, const engine_parts& par
   if (messages) return chats_of(request, parts, syntax).encode(*messages, request);
   if (!parts.tokenizer) throw std::invalid_argument(no_tokenizer);
   return {.tokens = parts.tokenizer->encode(std::get<std::string>(request.prompt),
-                                            {.add_special = true, .max_tokens = longest_prompt(request, parts)})};
+                                            {.add_special = true, .max_tokens = max_prompt_tokens(request, parts)})};
 }
 
 /// The decoder's prompt for a model with an encoder. It begins with the start token, once.
 std::vector<token> decoder_tokens(const request& request, const engine_parts& parts,
                                   const response::response_syntax& syntax) {
   const auto* text = std::get_if<std::string>(&request.prompt);
-  auto begun = text && parts.tokenizer ? parts.tokenizer->encode(*text, {.max_tokens = longest_prompt(request, parts)})
-                                       : encode_prompt(request, parts, syntax).tokens;
+  auto begun = text && parts.tokenizer
+                   ? parts.tokenizer->encode(*text, {.max_tokens = max_prompt_tokens(request, parts)})
+                   : encode_prompt(request, parts, syntax).tokens;
   begun = truncated(std::move(begun), request);
   if (begun.empty() || begun.front() != parts.encoder_inputs->start)
     begun.insert(begun.begin(), parts.encoder_inputs->start);
@@ -124,7 +125,7 @@ void check_biases(const sampling_params& params, int vocabulary) {
 }
 
 /// The most tokens, up to `limit`, whose cache takes at most `bytes`. A footprint never shrinks as the length grows.
-int longest_within(std::int64_t bytes, const slot_footprint& usage, int limit) {
+int max_fitting_length(std::int64_t bytes, const slot_footprint& usage, int limit) {
   int fits = 0, beyond = limit + 1;
   while (beyond - fits > 1) {
     const int middle = fits + (beyond - fits) / 2;
@@ -197,7 +198,7 @@ int new_tokens_after(int prompt, const request& request, const scheduler::limits
     does_not_fit("the prompt has {} tokens; a sequence holds {} at most{}", prompt, limits.max_sequence_length,
                  and_one_more(request));
   int longest = limits.max_sequence_length;
-  if (request.max_bytes) longest = longest_within(*request.max_bytes, limits.usage, longest);
+  if (request.max_bytes) longest = max_fitting_length(*request.max_bytes, limits.usage, longest);
   if (prompt + least > longest)
     does_not_fit("the prompt has {} tokens; with {} more their cache takes {} bytes, and max_bytes is {}", prompt,
                  least, limits.usage(prompt + least), *request.max_bytes);

@@ -14,7 +14,7 @@ namespace cogen::detail {
 namespace {
 
 /// Asio adds a timeout to the current time, and the sum must not overflow.
-constexpr std::chrono::hours longest_sleep(1);
+constexpr std::chrono::hours max_sleep(1);
 
 /// For which memory is kept that nothing needs: as long as a person may take to answer.
 constexpr std::chrono::seconds trim_delay(10);
@@ -499,7 +499,7 @@ void engine_loop::sleep(std::optional<clock::duration> limit) {
   const bool work = !inbox_.empty() || !swap_completions_.empty() || stop_requested_.load() || drops_prefixes_.load() ||
                     (!in_flight_.empty() && in_flight_.front().is_done());
   if (!work && limit)
-    queue_->run_one_for(std::min<clock::duration>(*limit, longest_sleep));
+    queue_->run_one_for(std::min<clock::duration>(*limit, max_sleep));
   else if (!work)
     queue_->run_one();
   asleep_.store(false);

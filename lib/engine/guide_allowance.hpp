@@ -14,13 +14,13 @@ class guide_allowance {
   static constexpr std::int64_t max_of_row = 250'000;
 
   /// Of all rows of a step together. Behind it each of them has only what most masks take.
-  static constexpr std::int64_t max_of_step = 4'000'000, least_of_row = 10'000;
+  static constexpr std::int64_t max_of_step = 4'000'000, min_of_row = 10'000;
 
   /// One row's, on the current thread while this exists.
   class share {
    public:
     explicit share(guide_allowance& allowance) noexcept
-        : allowance_(allowance), work_(allowance.left_ > 0 ? max_of_row : least_of_row) {}
+        : allowance_(allowance), work_(allowance.left_ > 0 ? max_of_row : min_of_row) {}
     ~share() { allowance_.left_ -= work_.steps(); }
     share(const share&) = delete;
     share& operator=(const share&) = delete;

@@ -36,7 +36,7 @@ request_estimate estimate_of(const std::shared_ptr<engine_loop>& loop, const req
   const auto& parts = loop->parts();
   request_estimate result;
   const auto may_hold = [&](int tokens) {
-    result.most_tokens = tokens;
+    result.max_length = tokens;
     result.cache_bytes = parts.limits.usage(tokens);
   };
   try {

@@ -64,8 +64,8 @@ void sequence_state::start_sampling(std::shared_ptr<Operation>& pending, std::sh
   if (busy()) return complete(wait, conflict(), std::move(none));
   auto wrong = problem(tokens, 1);
   if (!wrong) wrong = outside_vocabulary(drafts);
-  if (auto sentence = params.problem(engine_->vocabulary()); sentence && !wrong)
-    wrong = diagnostics(error::invalid_request, *sentence);
+  if (auto message = params.problem(engine_->vocabulary()); message && !wrong)
+    wrong = diagnostics(error::invalid_request, *message);
   if (!wrong)
     wrong =
         add_run({std::move(tokens), scheduler::output::sample,

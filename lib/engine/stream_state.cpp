@@ -294,7 +294,7 @@ void stream_state::submit(loop_view& loop) {
   options.tenant = request_->tenant;
   options.prefix_caching = request_->prefix_caching;
   options.cache_salt = salt();
-  if (shares_prompt_) options.least_shared = 1;
+  if (shares_prompt_) options.min_shared_prefix = 1;
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
   options.release_at_end = true;
   id_ = loop.scheduler().submit(options, {.tokens = std::move(prompt_),
@@ -462,7 +462,7 @@ void stream_state::count_drafts(const scheduler::event& token) {
 
 bool stream_state::speculates() const {
   const bool may_have_drafts = drafts_->any() || sampling_.constraint;
-  return may_have_drafts && engine_->parts().limits.most_row_drafts() > 0;
+  return may_have_drafts && engine_->parts().limits.max_row_drafts() > 0;
 }
 
 /// For the row after one that has sampled so many tokens, and after which the model predicted one, or -1.

@@ -31,13 +31,13 @@ place locate(std::size_t count, WeightAt weight_at, double target) {
 }  // namespace
 
 token choose(std::span<const candidate> candidates, double u) {
-  constexpr std::size_t most_parts = 64;
-  const std::size_t length = (candidates.size() + most_parts - 1) / most_parts;
+  constexpr std::size_t max_parts = 64;
+  const std::size_t length = (candidates.size() + max_parts - 1) / max_parts;
   const std::size_t parts = (candidates.size() + length - 1) / length;
   const auto part = [&](std::size_t p) {
     return candidates.subspan(p * length, std::min(length, candidates.size() - p * length));
   };
-  std::array<double, most_parts> sums;
+  std::array<double, max_parts> sums;
   double total = 0;
   for (std::size_t p = 0; p < parts; ++p) total += sums[p] = total_weight(part(p));
   const double target = u * total;

@@ -50,16 +50,16 @@ verdict bias_problem(const std::map<token, double>& biases, std::int64_t vocabul
 }  // namespace
 
 std::optional<std::string> sampling_params::problem(std::int64_t vocabulary) const {
-  constexpr std::int64_t most_tokens = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int64_t max_length = std::numeric_limits<std::int32_t>::max();
   if (auto found = temperature_problem(temperature)) return found;
-  if (auto found = outside("top_k", top_k, most_tokens)) return found;
+  if (auto found = outside("top_k", top_k, max_length)) return found;
   if (auto found = outside("top_p", top_p, 0, 1)) return found;
   if (auto found = outside("min_p", min_p, 0, 1)) return found;
   if (auto found = outside("repetition_penalty", repetition_penalty, min_repetition_penalty, max_repetition_penalty))
     return found;
   if (auto found = outside("presence_penalty", presence_penalty, -max_count_penalty, max_count_penalty)) return found;
   if (auto found = outside("frequency_penalty", frequency_penalty, -max_count_penalty, max_count_penalty)) return found;
-  if (auto found = outside("min_tokens", min_tokens, most_tokens)) return found;
+  if (auto found = outside("min_tokens", min_tokens, max_length)) return found;
   if (auto found = outside("logprobs", logprobs.value_or(0), max_logprobs)) return found;
   if (logprobs_mode > cogen::logprobs_mode::processed)
     return fmt::format("logprobs_mode is {}; it may be raw (0) or processed (1)", static_cast<int>(logprobs_mode));

@@ -55,7 +55,7 @@ BOOST_AUTO_TEST_CASE(options_of_kinds_that_make_no_sense_are_named) {
     BOOST_CHECK_EXCEPTION(with_options(options), std::invalid_argument, says(words));
   };
   refused({.type = scalar::fp8, .max_sequence_length = 64}, {"fp8"});
-  refused({.max_sequence_length = 64, .longest_step = 0}, {"longest_step", "0"});
+  refused({.max_sequence_length = 64, .max_step_tokens = 0}, {"max_step_tokens", "0"});
   refused({.max_sequence_length = 64, .max_rollback_tokens = -1}, {"max_rollback_tokens", "-1"});
   refused({.max_sequence_length = 64, .max_recurrent_drafts = -1}, {"max_recurrent_drafts", "-1"});
   refused({.max_sequence_length = 64, .max_encoder_length = -2}, {"max_encoder_length", "-2"});

@@ -77,8 +77,8 @@ std::vector<std::byte> there_and_back(std::span<const exported_run> runs, std::s
 }
 
 /// By how much a number may be off beside others of its group, the type's own rounding included.
-double allowed(double number, double most_of_group, scalar type) {
-  const double scale = most_of_group / 126 * (1 + std::exp2(-7)) + std::exp2(-133);
+double allowed(double number, double group_maximum, scalar type) {
+  const double scale = group_maximum / 126 * (1 + std::exp2(-7)) + std::exp2(-133);
   const double rounding = std::exp2(type == scalar::f32 ? -24 : type == scalar::f16 ? -11 : -8);
   return scale / 2 + rounding * (std::abs(number) + scale) + (type == scalar::f16 ? std::exp2(-25) : 0);
 }

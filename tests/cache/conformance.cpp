@@ -51,7 +51,7 @@ void append_in_chunks(cache& cache, int slot, const std::vector<int>& chunks) {
   int done = 0;
   for (const int chunk : chunks)
     for (const int end = done + chunk; done < end;) {
-      const int count = std::min(end - done, cache.longest_step());
+      const int count = std::min(end - done, cache.max_step_tokens());
       const step step({{.slot = slot, .count = count}});
       cache.reserve(step);
       for (int i = 0; i < cache.layers(); ++i) append_some(cache.layer(i), step, total, done);

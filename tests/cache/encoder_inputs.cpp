@@ -20,7 +20,7 @@ namespace {
 
 namespace data = boost::unit_test::data;
 
-constexpr int longest_encoder_input = 150;
+constexpr int max_encoder_input = 150;
 
 const std::vector<kv_cache_spec> decoder{{.kv_heads = 2, .head_dim = 8},
                                          {.kind = layer_kind::cross, .kv_heads = 3, .head_dim = 16},
@@ -30,7 +30,7 @@ const std::vector<kv_cache_spec> decoder{{.kv_heads = 2, .head_dim = 8},
 cache make_cache(options options, std::span<const kv_cache_spec> shapes = decoder) {
   options.slots = 4;
   if (options.max_sequence_length == 0) options.max_sequence_length = 300;
-  options.max_encoder_length = longest_encoder_input;
+  options.max_encoder_length = max_encoder_input;
   return cache(shapes, options);
 }
 
@@ -183,12 +183,12 @@ BOOST_DATA_TEST_CASE(an_encoder_input_is_exported_and_imported, data::make(self_
 
 BOOST_AUTO_TEST_CASE(an_encoder_input_longer_than_its_limit_is_refused) {
   cache cache = make_cache({.type = scalar::f32});
-  const step too_long({{.slot = 0, .count = 3}, {.slot = 1, .count = longest_encoder_input + 1}});
+  const step too_long({{.slot = 0, .count = 3}, {.slot = 1, .count = max_encoder_input + 1}});
   const auto named = says({"slot 1", "151", "limit is 150"});
   BOOST_CHECK_EXCEPTION(cache.reserve_encoder(too_long), std::length_error, named);
   BOOST_TEST(cache.committed_bytes() == 0);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(0, longest_encoder_input + 1)));
-  BOOST_CHECK_EXCEPTION(cache.import_slot(1, 0, bytes, longest_encoder_input + 1), std::length_error, named);
+  std::vector<std::byte> bytes(static_cast<std::size_t>(cache.exported_bytes(0, max_encoder_input + 1)));
+  BOOST_CHECK_EXCEPTION(cache.import_slot(1, 0, bytes, max_encoder_input + 1), std::length_error, named);
   BOOST_TEST(cache.committed_bytes() == 0);
 }
 
@@ -209,7 +209,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_encoder_input_is_refused) {
 
 BOOST_AUTO_TEST_CASE(an_encoder_input_is_in_the_footprint) {
   cache cache = make_cache({.type = scalar::f32});
-  read_encoder_input(cache, {{.slot = 0, .count = longest_encoder_input}}, 1);
+  read_encoder_input(cache, {{.slot = 0, .count = max_encoder_input}}, 1);
   append(cache, {{.slot = 0, .count = 100}}, 1);
   BOOST_TEST(cache.committed_bytes() <= cache.footprint(100));
   cache.release(0, 0);

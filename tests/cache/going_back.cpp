@@ -97,7 +97,7 @@ BOOST_DATA_TEST_CASE(a_slot_goes_back_by_its_rollback_limit, data::make(kinds())
 }
 
 BOOST_DATA_TEST_CASE(a_slot_drops_drafts_of_its_last_row, data::make(kinds()), kind) {
-  for (int drafts = 1; drafts <= most_drafts; ++drafts)
+  for (int drafts = 1; drafts <= max_drafts; ++drafts)
     for (int dropped = 0; dropped <= drafts; ++dropped) {
       twin twin(kind, 3, longest);
       twin.append({{.slot = 0, .count = 60, .drafts = 1}, {.slot = 1, .count = 7}});

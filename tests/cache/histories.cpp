@@ -65,7 +65,7 @@ class history {
     for (int slot = 0; slot < slots; ++slot) {
       const int count = below(3) == 0 ? 1 + below(100) : below(2);
       if (count == 0 || twin_.length(slot) + count > longest) continue;
-      rows.push_back({.slot = slot, .count = count, .drafts = below(std::min(count, most_drafts + 1))});
+      rows.push_back({.slot = slot, .count = count, .drafts = below(std::min(count, max_drafts + 1))});
     }
     std::shuffle(rows.begin(), rows.end(), random_);
     if (!rows.empty()) twin_.append(rows);

@@ -64,9 +64,9 @@ kind built_in(std::string name, options options, const reshape& as = as_it_is) {
   const auto make = [=](std::span<const kv_cache_spec> shapes, int slots, int max_sequence_length) mutable {
     options.slots = slots;
     options.max_sequence_length = max_sequence_length;
-    options.longest_step = 64;
+    options.max_step_tokens = 64;
     options.max_rollback_tokens = 16;
-    options.max_recurrent_drafts = most_drafts;
+    options.max_recurrent_drafts = max_drafts;
     return cache(reshaped(shapes, as), options);
   };
   const bool in_place = keeps_all && !options.kv_offload;
@@ -80,7 +80,7 @@ kind own(std::string name, scalar type, const reshape& as = as_it_is) {
     };
     return cache(
         reshaped(shapes, as),
-        {.type = type, .slots = slots, .max_sequence_length = max_sequence_length, .max_recurrent_drafts = most_drafts},
+        {.type = type, .slots = slots, .max_sequence_length = max_sequence_length, .max_recurrent_drafts = max_drafts},
         concat);
   };
   return {.name = std::move(name), .type = type, .keeps_all = changes_nothing(as), .in_place = false, .make = make};

@@ -22,7 +22,7 @@ struct kind {
 std::ostream& operator<<(std::ostream& out, const kind& kind);
 
 /// Drafts that a row of any kind may have.
-constexpr int most_drafts = 3;
+constexpr int max_drafts = 3;
 
 /// Every kind in every number format: a further one joins the suite by a line in kinds.cpp.
 const std::vector<kind>& kinds();

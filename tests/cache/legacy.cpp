@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(encoder_inputs_are_layers_too) {
 BOOST_AUTO_TEST_CASE(a_ring_gives_what_it_has_not_forgotten) {
   const kv_cache_spec shape{.kind = layer_kind::sliding, .kv_heads = 2, .head_dim = 8, .window = 50};
   for (const options& options :
-       {cogen::cache::options{.type = scalar::f32}, cogen::cache::options{.type = scalar::f32, .longest_step = 7}}) {
+       {cogen::cache::options{.type = scalar::f32}, cogen::cache::options{.type = scalar::f32, .max_step_tokens = 7}}) {
     cache cache = make_cache(options, {&shape, 1});
     from_legacy(cache, first, tuple(1, 49, {&shape, 1}));
     check_equal(to_legacy(cache, first), tuple(1, 49, {&shape, 1}));

@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(rings_and_states_take_exactly_their_footprint) {
   const std::vector<kv_cache_spec> shapes{{.kind = layer_kind::sliding, .kv_heads = 2, .head_dim = 16, .window = 100},
                                           {.kind = layer_kind::chunked, .kv_heads = 1, .head_dim = 24, .window = 80},
                                           {.kind = layer_kind::recurrent, .state = 3000}};
-  cache cache(shapes, {.slots = 2, .longest_step = 64, .max_rollback_tokens = 0});
+  cache cache(shapes, {.slots = 2, .max_step_tokens = 64, .max_rollback_tokens = 0});
   for (int length = 1; length <= 1000; ++length) {
     const step step({{.slot = 0, .count = 1}});
     cache.reserve(step);
@@ -227,7 +227,8 @@ BOOST_AUTO_TEST_CASE(rings_and_states_take_exactly_their_footprint) {
 
 BOOST_AUTO_TEST_CASE(sinks_take_no_more_however_long_it_goes_on) {
   const kv_cache_spec shape{.kv_heads = 1, .head_dim = 8};
-  cache cache({&shape, 1}, {.type = scalar::f32, .sinks = sink_window{.sinks = 4, .window = 500}, .longest_step = 100});
+  cache cache({&shape, 1},
+              {.type = scalar::f32, .sinks = sink_window{.sinks = 4, .window = 500}, .max_step_tokens = 100});
   while (cache.length(0) < 2000) fill(cache, 0, 100);
   const std::int64_t early = cache.committed_bytes();
   while (cache.length(0) < 20'000) fill(cache, 0, 100);

@@ -120,7 +120,8 @@ cache with_a_ring_and_a_state(const bool& refuses) {
   const auto own = [&](int index, const kv_cache_spec& shape, const slot_table& table) -> std::unique_ptr<layer> {
     return index == 2 ? std::make_unique<refusing_layer>(shape, table, refuses) : nullptr;
   };
-  return cache(shapes, {.slots = 3, .max_sequence_length = 1000, .longest_step = 64, .max_rollback_tokens = 16}, own);
+  return cache(shapes, {.slots = 3, .max_sequence_length = 1000, .max_step_tokens = 64, .max_rollback_tokens = 16},
+               own);
 }
 
 void append_numbers(cache& cache, int slot, int count) {

@@ -37,12 +37,12 @@ const std::vector<ring_kind> rings{{"sliding", layer_kind::sliding, 50, {}},
                                    {"chunked", layer_kind::chunked, chunk, {}},
                                    {"sinks", layer_kind::full, 0, sink_window{.sinks = 4, .window = 50}}};
 
-cache make_cache(const ring_kind& kind, int longest_step = 40, int max_rollback_tokens = 8) {
+cache make_cache(const ring_kind& kind, int max_step_tokens = 40, int max_rollback_tokens = 8) {
   const kv_cache_spec shape{.kind = kind.kind, .kv_heads = heads, .head_dim = head_dim, .window = kind.window};
   return cache({&shape, 1}, {.type = scalar::f32,
                              .max_sequence_length = kind.sinks ? 0 : 5000,
                              .sinks = kind.sinks,
-                             .longest_step = longest_step,
+                             .max_step_tokens = max_step_tokens,
                              .max_rollback_tokens = max_rollback_tokens});
 }
 
@@ -66,7 +66,7 @@ void append(cache& cache, int count) {
 }
 
 void append_up_to(cache& cache, int length) {
-  while (cache.length(0) < length) append(cache, std::min(cache.longest_step(), length - cache.length(0)));
+  while (cache.length(0) < length) append(cache, std::min(cache.max_step_tokens(), length - cache.length(0)));
 }
 
 float key(const kv_view& view, int position) {

@@ -103,10 +103,10 @@ void twin::append(const std::vector<step_row>& rows) {
   std::vector<step_row> later;
   std::vector<step_row> now = rows;
   for (step_row& row : now) {
-    if (row.count <= cache_.longest_step()) continue;
-    const int left = row.count - cache_.longest_step();
+    if (row.count <= cache_.max_step_tokens()) continue;
+    const int left = row.count - cache_.max_step_tokens();
     later.push_back({.slot = row.slot, .count = left, .drafts = std::min(row.drafts, left - 1)});
-    row = {.slot = row.slot, .count = cache_.longest_step()};
+    row = {.slot = row.slot, .count = cache_.max_step_tokens()};
   }
   step_once(now);
   if (!later.empty()) append(later);

@@ -29,7 +29,7 @@ std::vector<token> some(int count, unsigned seed) {
 }
 
 /// Appends `tokens` in steps of at most so many.
-void append(kept_slots& slots, int slot, const std::vector<token>& tokens, int at_once = longest_step,
+void append(kept_slots& slots, int slot, const std::vector<token>& tokens, int at_once = max_step_tokens,
             bool single_rows = false) {
   for (std::size_t begin = 0; begin < tokens.size();) {
     const auto end = std::min(tokens.size(), begin + static_cast<std::size_t>(at_once));
@@ -136,7 +136,7 @@ class history {
       case 3:
         return below(4) == 0 ? cut_to(slot, 0) : grow(slot, 1);
       default:
-        return grow(slot, 1 + below(longest_step));
+        return grow(slot, 1 + below(max_step_tokens));
     }
   }
 

@@ -49,8 +49,8 @@ const kept_tokens all_kept[] = {{},
 BOOST_DATA_TEST_CASE(attention_is_that_of_plain_tensors,
                      data::make(all_kept) * data::make({at::kBFloat16, at::kHalf}) * data::make({0, 1}) *
                          data::make({640, 440}),  // the keys of a prompt are split, or not
-                     what, type, layer, longest_held) {
-  attention_step step({0, 5, 64, 300, 699, 0, 17, 128, longest_held}, {1, 1, 1, 1, 1, 2, 70, 128, 60}, what, type);
+                     what, type, layer, max_held) {
+  attention_step step({0, 5, 64, 300, 699, 0, 17, 128, max_held}, {1, 1, 1, 1, 1, 2, 70, 128, 60}, what, type);
   const auto gpu = device::backend_named("cuda")->make_operators();
   device::reference_operators plain;
   const auto like = at::TensorOptions(at::kCUDA).dtype(type);

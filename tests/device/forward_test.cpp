@@ -77,7 +77,7 @@ cache::cache cache_for(const model& model, const engine_options& options, int sl
                            .kv_quantization = options.kv.quantization,
                            .sinks = options.kv.sinks,
                            .kv_offload = options.kv.offload ? std::make_shared<cache::immediate_transfer>() : nullptr,
-                           .longest_step = *options.batching.max_batched_tokens,
+                           .max_step_tokens = *options.batching.max_batched_tokens,
                            .max_rollback_tokens = options.kv.max_rollback_tokens,
                            .max_encoder_length = 96});
 }
@@ -450,7 +450,7 @@ BOOST_DATA_TEST_CASE(a_device_that_fails_twice_leaves_slots_as_they_were_or_empt
       *where, 2, [&] { loop.read(more); },
       [&](bool failed) {
         if (!failed) return;
-        const bool in_parts = cache.longest_step() < 40;
+        const bool in_parts = cache.max_step_tokens() < 40;
         BOOST_TEST((cache.length(0) == 50 || (in_parts && cache.length(0) == 0)));
         if (cache.length(0) == 0) begin_again();
         BOOST_TEST((loop.read(more) == expected));

@@ -43,7 +43,7 @@ cache::device_options options_of(const device::backend& where, const device_kind
                                 .max_sequence_length = max_sequence_length,
                                 .sinks = kind.sinks};
   const int window = kind.sinks ? kind.sinks->window : kind.window;
-  if (window > 0) options.ring = rounded_up(window + longest_step + max_rollback_tokens);
+  if (window > 0) options.ring = rounded_up(window + max_step_tokens + max_rollback_tokens);
   if (kind.kv_quantization) {
     const auto &keys = *kind.kv_quantization->keys->format(), &values = *kind.kv_quantization->values->format();
     options.quantization = cache::device_quantization{
@@ -51,7 +51,7 @@ cache::device_options options_of(const device::backend& where, const device_kind
         .values = values,
         .residual = kind.kv_quantization->residual,
         .head_bytes = where.make_operators()->quantized_head_bytes(keys, values, shape.head_dim)};
-    options.ring = rounded_up(kind.kv_quantization->residual + 64 + longest_step + max_rollback_tokens);
+    options.ring = rounded_up(kind.kv_quantization->residual + 64 + max_step_tokens + max_rollback_tokens);
   }
   if (kind.host) options.host = where.make_host(slots * cache::device_cache::slot_bytes(shapes_of(kind), options));
   if (kind.pages)

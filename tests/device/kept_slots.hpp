@@ -34,7 +34,7 @@ std::ostream& operator<<(std::ostream& out, const device_kind& kind);
 const std::vector<device_kind>& device_kinds();
 
 /// Of one slot, and how far slots can go back where something is dropped or quantized; states stay.
-constexpr int longest_step = 40;
+constexpr int max_step_tokens = 40;
 constexpr int max_rollback_tokens = 16;
 inline int rollback_of(const device_kind& kind) { return kind.recurrent ? 0 : max_rollback_tokens; }
 

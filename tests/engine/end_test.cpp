@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(handles_outlive_the_engine_and_say_that_it_stopped) {
 
 BOOST_AUTO_TEST_CASE(a_stopped_engine_still_says_what_is_wrong_with_an_encoder_input) {
   net::io_context context;
-  toy_engine toy({.longest_encoder_input = 4});
+  toy_engine toy({.max_encoder_input = 4});
   toy.running.stop();
   BOOST_CHECK_THROW(std::ignore = toy.running.open({toy_vocabulary}, {}), std::invalid_argument);
   auto sequence = toy.running.open({1, 2}, {});

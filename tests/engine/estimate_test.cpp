@@ -30,7 +30,7 @@ void check_comes_true(toy_engine& toy, const request& wanted) {
   toy.settle(context);
   BOOST_REQUIRE(whole);
   BOOST_TEST(whole->usage.prompt_tokens == received.prompt_tokens);
-  BOOST_TEST(whole->usage.prompt_tokens + whole->usage.generated_tokens == received.most_tokens);
+  BOOST_TEST(whole->usage.prompt_tokens + whole->usage.generated_tokens == received.max_length);
 }
 
 BOOST_AUTO_TEST_CASE(what_it_says_comes_true) {
@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(what_it_says_comes_true) {
 
 BOOST_AUTO_TEST_CASE(it_counts_an_encoder_input) {
   toy_setup reads = with_memory(1 << 20);
-  reads.longest_encoder_input = 9;
+  reads.max_encoder_input = 9;
   toy_engine toy(reads);
   const auto received = toy.running.estimate({.encoder_input = token_ids{4, 5, 6}});
   BOOST_TEST(received.fits());
@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(it_says_the_same_as_the_stream_of_one_that_is_refused) {
   }
   const auto too_long = toy.running.estimate({.prompt = token_ids(64, 1)});
   BOOST_TEST(too_long.prompt_tokens == 64);
-  BOOST_TEST(too_long.most_tokens == 65);
+  BOOST_TEST(too_long.max_length == 65);
   BOOST_TEST(too_long.cache_bytes == 190);
 }
 

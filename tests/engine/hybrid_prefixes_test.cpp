@@ -18,7 +18,7 @@ namespace data = boost::unit_test::data;
 
 constexpr token end_of_message = 1;
 constexpr int reply_tokens = 12;
-constexpr double least_found = 0.95;
+constexpr double min_found = 0.95;
 constexpr int checkpoint_interval = 32;
 
 /// Conversations with a hybrid over one engine, which reads a few tokens a step.
@@ -98,7 +98,7 @@ BOOST_DATA_TEST_CASE(the_next_turn_finds_the_turns_before, data::make(hybrids())
   for (unsigned turn = 0; turn < 3; ++turn) {
     const auto prefix = joined(said, with.reply(said));
     said = joined(joined(joined(prefix, {end_of_message}), with.message(9, 10 + turn)), with.opening(3, 3));
-    BOOST_TEST(share(with.ask(said), prefix.size()) >= least_found);
+    BOOST_TEST(share(with.ask(said), prefix.size()) >= min_found);
   }
 }
 
@@ -108,7 +108,7 @@ BOOST_DATA_TEST_CASE(a_turn_whose_last_reply_is_spelled_otherwise_finds_what_cam
   const auto prefix = joined(with.message(70, 1), with.message(8, 2));
   BOOST_TEST(with.ask(joined(prefix, with.opening(3, 3))) == 0);
   const auto next = joined(joined(prefix, with.message(6, 4)), joined(with.message(9, 5), with.opening(3, 3)));
-  BOOST_TEST(share(with.ask(next), prefix.size()) >= least_found);
+  BOOST_TEST(share(with.ask(next), prefix.size()) >= min_found);
 }
 
 BOOST_DATA_TEST_CASE(another_conversation_finds_the_system_prompt, data::make(hybrids()) * data::make({20, 41, 150}),
@@ -117,7 +117,7 @@ BOOST_DATA_TEST_CASE(another_conversation_finds_the_system_prompt, data::make(hy
   const auto system = with.message(length, 1);
   for (unsigned user = 0; user < 4; ++user) {
     const int found = with.ask(joined(joined(system, with.message(9, 10 + user)), with.opening(3, 3)));
-    BOOST_TEST(share(found, system.size()) >= (user == 0 ? 0 : least_found));
+    BOOST_TEST(share(found, system.size()) >= (user == 0 ? 0 : min_found));
   }
 }
 
@@ -125,7 +125,7 @@ BOOST_DATA_TEST_CASE(another_reply_to_the_same_prompt_finds_the_prompt, data::ma
   conversations with(golden);
   const auto prompt = joined(joined(with.message(150, 1), with.message(9, 2)), with.opening(6, 3));
   BOOST_TEST(with.ask(prompt) == 0);
-  for (int again = 0; again < 2; ++again) BOOST_TEST(share(with.ask(prompt), prompt.size()) >= least_found);
+  for (int again = 0; again < 2; ++again) BOOST_TEST(share(with.ask(prompt), prompt.size()) >= min_found);
 }
 
 BOOST_DATA_TEST_CASE(a_text_that_parts_from_another_one_finds_what_they_share, data::make(hybrids()), golden) {
@@ -151,7 +151,7 @@ BOOST_DATA_TEST_CASE(a_long_text_finds_all_but_a_twentieth_of_them, data::make({
   for (const int length : {670, 1000, 1390}) {
     const auto own = with.opening(10, static_cast<unsigned>(length));
     const int found = with.ask(joined({text.begin(), text.begin() + length}, own));
-    BOOST_TEST(share(found, static_cast<std::size_t>(length)) >= least_found);
+    BOOST_TEST(share(found, static_cast<std::size_t>(length)) >= min_found);
   }
 }
 

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(weights_that_several_blocks_read_are_in_memory_once) {
 }
 
 /// Runs one sequence to its full length, and gives the most that was set aside for it.
-std::int64_t most_set_aside(const std::shared_ptr<const model>& model, const engine_options& options, int length) {
+std::int64_t max_reserved_bytes(const std::shared_ptr<const model>& model, const engine_options& options, int length) {
   engine running(model, options);
   net::io_context context;
   auto wanted = request{.prompt = token_ids(some_tokens(*model, 9, 1)), .ignore_eos = true};
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(a_slot_takes_no_more_than_was_said) {
       BOOST_TEST(said.max_sequence_length == *options.limits.max_sequence_length, name);
       BOOST_TEST(said.cache_bytes == options.batching.slots * said.slot_bytes, name);
       BOOST_TEST(said.total() == said.weight_bytes + said.cache_bytes, name);
-      BOOST_TEST(most_set_aside(model, options, said.max_sequence_length) == said.slot_bytes, name);
+      BOOST_TEST(max_reserved_bytes(model, options, said.max_sequence_length) == said.slot_bytes, name);
       const auto really = taken(*model, options, said.max_sequence_length);
       BOOST_TEST(really <= said.slot_bytes, name);
       BOOST_TEST(really > said.slot_bytes / 4, name);

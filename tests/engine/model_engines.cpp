@@ -59,7 +59,7 @@ cache::cache cache_like(const model& model, const engine_options& options) {
                            .kv_quantization = options.kv.quantization,
                            .sinks = options.kv.sinks,
                            .kv_offload = options.kv.offload ? std::make_shared<cache::worker_transfer>() : nullptr,
-                           .longest_step = *options.batching.max_batched_tokens,
+                           .max_step_tokens = *options.batching.max_batched_tokens,
                            .max_rollback_tokens = options.kv.max_rollback_tokens,
                            .max_recurrent_drafts = options.kv.max_recurrent_drafts.value_or(0)},
                           options.kv.layer_factory);

@@ -15,7 +15,7 @@ diagnostics refused(request wrong, toy_setup setup = {}, engine_options options 
   net::io_context context;
   toy_engine toy(setup, std::move(options));
   auto right = request{.prompt = token_ids{1, 2, 3}, .max_tokens = 8};
-  if (setup.longest_encoder_input > 0) right.encoder_input = token_ids{4};
+  if (setup.max_encoder_input > 0) right.encoder_input = token_ids{4};
   auto good = toy.running.generate(right);
   auto bad = toy.running.generate(std::move(wrong));
   error_code received;
@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(each_bad_request_gets_the_thing_the_value_and_the_limit) {
 }
 
 BOOST_AUTO_TEST_CASE(a_bad_encoder_input_gets_the_thing_the_value_and_the_limit) {
-  const toy_setup reads{.longest_encoder_input = 9};
+  const toy_setup reads{.max_encoder_input = 9};
   check(refused(request{.prompt = token_ids{1}, .encoder_input = token_ids{1, 2}}), error::invalid_request,
         {"encoder input", "no encoder"});
   check(refused(request{.prompt = token_ids{1}}, reads), error::invalid_request,

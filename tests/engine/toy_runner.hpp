@@ -234,7 +234,7 @@ struct toy_setup {
   slot_footprint usage = {};
   std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();
   std::chrono::nanoseconds idle_timeout = std::chrono::nanoseconds::max();
-  int longest_encoder_input = 0;  // 0: no encoder; the toy model says the same whatever it has read
+  int max_encoder_input = 0;  // 0: no encoder; the toy model says the same whatever it has read
   std::function<std::unique_ptr<scheduler::scheduling_policy>()> scheduling_policy = scheduler::fcfs;
   int depth = 1;      // plans in flight
   bool late = false;  // steps that are held are carried out when they are released
@@ -262,7 +262,7 @@ struct toy_engine {
     result.limits.idle_timeout = setup.idle_timeout;
     result.end_tokens = setup.end_tokens;
     result.chat_error = setup.chat_error;
-    if (setup.longest_encoder_input > 0) result.encoder_inputs = {.start = 1, .longest = setup.longest_encoder_input};
+    if (setup.max_encoder_input > 0) result.encoder_inputs = {.start = 1, .longest = setup.max_encoder_input};
     result.scheduling_policy = setup.scheduling_policy();
     result.clock = time;
     return result;

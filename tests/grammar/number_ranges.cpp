@@ -61,15 +61,15 @@ BOOST_AUTO_TEST_CASE(exactly_the_numbers_between_the_bounds_are_accepted) {
     const bool integer = random() % 2 == 0;
     const auto least = bound_text(random, integer), most = bound_text(random, integer);
     const bool has_least = random() % 4 != 0, has_most = random() % 4 != 0;
-    const bool least_excluded = random() % 2 == 0, most_excluded = random() % 2 == 0;
+    const bool min_excluded = random() % 2 == 0, max_excluded = random() % 2 == 0;
     std::string schema = R"({"type": ")" + std::string(integer ? "integer" : "number") + "\"";
-    if (has_least) schema += std::string(least_excluded ? R"(, "exclusiveMinimum": )" : R"(, "minimum": )") + least;
-    if (has_most) schema += std::string(most_excluded ? R"(, "exclusiveMaximum": )" : R"(, "maximum": )") + most;
+    if (has_least) schema += std::string(min_excluded ? R"(, "exclusiveMinimum": )" : R"(, "minimum": )") + least;
+    if (has_most) schema += std::string(max_excluded ? R"(, "exclusiveMaximum": )" : R"(, "maximum": )") + most;
     schema += "}";
     BOOST_TEST_CONTEXT(schema) {
       const auto inside = [&](double value) {
-        if (has_least && (least_excluded ? value <= std::stod(least) : value < std::stod(least))) return false;
-        return !has_most || (most_excluded ? value < std::stod(most) : value <= std::stod(most));
+        if (has_least && (min_excluded ? value <= std::stod(least) : value < std::stod(least))) return false;
+        return !has_most || (max_excluded ? value < std::stod(most) : value <= std::stod(most));
       };
       if (!refusal(json_schema(schema)).empty()) {
         for (const auto& text : texts)

@@ -156,7 +156,7 @@ class quantized_sequence {
     return cache::cache({&case_.shape, 1}, {.type = case_.type,
                                             .max_sequence_length = static_cast<int>(numbers_.length),
                                             .kv_quantization = case_.scheme,
-                                            .longest_step = chunk,
+                                            .max_step_tokens = chunk,
                                             .max_rollback_tokens = 0});
   }
 

@@ -45,7 +45,7 @@ at::Tensor attend(const execution& run, const latent_numbers& numbers, cache::op
   const cache::kv_cache_spec shape{
       .kv_heads = 1, .head_dim = numbers.dims, .latent_dim = stores_values ? 0 : numbers.values};
   options.max_sequence_length = numbers.tokens();
-  options.longest_step = chunk;
+  options.max_step_tokens = chunk;
   cache::cache memory({&shape, 1}, options);
   const at::Tensor out = numbers.q.clone();
   const std::int64_t width = std::int64_t{numbers.heads} * numbers.dims;

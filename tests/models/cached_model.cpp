@@ -77,7 +77,7 @@ cache::options kind_named(const std::string& name) {
     auto wanted = options;
     wanted.type = cache::scalar::f32;
     wanted.max_sequence_length = 200;
-    wanted.longest_step = small_step;
+    wanted.max_step_tokens = small_step;
     wanted.max_rollback_tokens = small_rollback;
     return wanted;
   }

@@ -139,7 +139,7 @@ BOOST_DATA_TEST_CASE(a_snapshot_that_cannot_be_taken_leaves_no_other_one, data::
   auto cache = each.make_cache(2, failing_at_last(model, planned));
   workspace workspace(2);
   run(model, two.part(0, 41), cache, workspace, whole());
-  if (cache.longest_step() == INT_MAX) return;  // one step holds it all
+  if (cache.max_step_tokens() == INT_MAX) return;  // one step holds it all
   const auto bytes = cache.committed_bytes();
   planned->where = place::snapshot;
   BOOST_CHECK_THROW(run(model, two.part(41, 200), cache, workspace, whole()), std::runtime_error);

@@ -36,7 +36,7 @@ BOOST_DATA_TEST_CASE(pieces_do_not_matter, data::make(cached_models()), each) {
     check_same(go_on(each, cache, tokens, piece), expected, "in pieces");
   }
   auto roomy = each;
-  roomy.options.longest_step = 512;
+  roomy.options.max_step_tokens = 512;
   check_same(roomy.alone(tokens), expected, "in rings with room for all of it");
 }
 

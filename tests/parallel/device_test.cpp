@@ -100,7 +100,7 @@ std::vector<std::string> said_by(int count, const std::function<std::string(para
 }
 
 BOOST_AUTO_TEST_CASE(ranks_agree_on_the_least) {
-  const auto least_of = [](const std::vector<int>& found) {
+  const auto min_of = [](const std::vector<int>& found) {
     return said_by(static_cast<int>(found.size()), [&](auto& group) {
       return std::to_string(detail::agree_on_least(group, [&] {
         const int own = found[static_cast<std::size_t>(group.rank())];
@@ -111,9 +111,9 @@ BOOST_AUTO_TEST_CASE(ranks_agree_on_the_least) {
   };
   using texts = std::vector<std::string>;
   for (const auto& found : {std::vector{7, 5, 9}, {5, 7, 9}, {9, 7, 5}})
-    BOOST_TEST(least_of(found) == (texts{"5", "5", "5"}), boost::test_tools::per_element());
+    BOOST_TEST(min_of(found) == (texts{"5", "5", "5"}), boost::test_tools::per_element());
   for (const auto& found : {std::vector{0, 5}, {5, 0}, {0, 0}})
-    BOOST_TEST(least_of(found) == (texts{"nothing fits", "nothing fits"}), boost::test_tools::per_element());
+    BOOST_TEST(min_of(found) == (texts{"nothing fits", "nothing fits"}), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(caches_that_do_not_fit_on_one_rank_are_refused_on_all) {

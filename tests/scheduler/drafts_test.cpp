@@ -365,7 +365,7 @@ std::vector<double> likelihoods(const std::vector<draft_acceptance>& rows, std::
 std::vector<std::int64_t> chosen(const std::vector<draft_acceptance>& rows, std::int64_t most,
                                  const draft_costs::estimate& costs, std::int64_t forced = 0) {
   auto probabilities = likelihoods(rows, most);
-  const auto least = least_worthwhile(probabilities, {.rows = std::ssize(rows), .drafts = forced}, costs);
+  const auto least = min_worthwhile_likelihood(probabilities, {.rows = std::ssize(rows), .drafts = forced}, costs);
   std::vector<std::int64_t> counts;
   for (const auto& each : rows) counts.push_back(each.count(most, least));
   return counts;

@@ -123,7 +123,7 @@ BOOST_AUTO_TEST_CASE(equal_prompts_shorter_than_a_block_run_once_if_they_are_to_
   for (const int max_rollback_tokens : {std::numeric_limits<int>::max(), 0}) {
     served s(sharing_limits(4, max_rollback_tokens));
     std::vector<sequence_id> ids;
-    for (int i = 0; i < 4; ++i) ids.push_back(ask(s, counting(3), false, {.least_shared = 1}));
+    for (int i = 0; i < 4; ++i) ids.push_back(ask(s, counting(3), false, {.min_shared_prefix = 1}));
     int tokens = 0;
     for (step plan = s.step(); !plan.empty(); plan = s.step()) tokens += tokens_in(plan);
     BOOST_CHECK_EQUAL(tokens, 2 + 4 * 3);  // all but the last token of the prompt once, and three rows of each

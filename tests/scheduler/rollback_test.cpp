@@ -233,7 +233,7 @@ BOOST_AUTO_TEST_CASE(what_was_restored_goes_back_as_far_as_the_slot_did) {
   for (const int length : {8, 6, 5}) {
     auto within = forgetful();
     within.swap_bytes = 1000;
-    served s(within, {.window = 3, .longest_step = within.max_batched_tokens, .max_rollback_tokens = 4});
+    served s(within, {.window = 3, .max_step_tokens = within.max_batched_tokens, .max_rollback_tokens = 4});
     const auto id = prefilled(s, 10);
     s.sched.truncate(id, 9);
     s.sched.suspend(id);
@@ -252,7 +252,7 @@ BOOST_AUTO_TEST_CASE(what_was_restored_goes_back_as_far_as_the_slot_did) {
 BOOST_AUTO_TEST_CASE(what_was_restored_goes_back_any_way_where_the_slot_did) {
   auto within = roomy();
   within.swap_bytes = 1000;
-  served s(within, {.window = 3, .longest_step = within.max_sequence_length, .max_rollback_tokens = 2});
+  served s(within, {.window = 3, .max_step_tokens = within.max_sequence_length, .max_rollback_tokens = 2});
   const auto id = prefilled(s, 30);
   s.sched.suspend(id);
   s.finish();

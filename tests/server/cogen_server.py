@@ -95,7 +95,7 @@ class CogenServer:
         """MiB that it has in memory."""
         return self.status("VmRSS")
 
-    def most_memory(self):
+    def peak_memory(self):
         """MiB that it has had in memory at most."""
         return self.status("VmHWM")
 

@@ -89,15 +89,15 @@ BOOST_AUTO_TEST_CASE(what_is_counted_is_given_back) {
 BOOST_AUTO_TEST_CASE(a_client_leaves_as_much_as_it_takes) {
   const auto budget = std::make_shared<fair_budget>(1200);
   std::list<budget_share> shares;
-  const auto most_of = [&](const std::string& client) {
+  const auto max_of = [&](const std::string& client) {
     std::uint64_t count = 0;
     while (shares.emplace_back(budget, client).take(1)) ++count;
     return count;
   };
-  BOOST_TEST(most_of("a") == 600U);
-  BOOST_TEST(most_of("b") == 300U);
-  BOOST_TEST(most_of("a") == 0U);
-  BOOST_TEST(most_of("c") == 150U);
+  BOOST_TEST(max_of("a") == 600U);
+  BOOST_TEST(max_of("b") == 300U);
+  BOOST_TEST(max_of("a") == 0U);
+  BOOST_TEST(max_of("c") == 150U);
   BOOST_TEST(budget_share(budget, "d").take(150));
   shares.clear();
   BOOST_TEST(budget_share(budget, "a").take(1200));

@@ -130,7 +130,7 @@ BOOST_AUTO_TEST_CASE(sampling_has_the_names_of_all_servers) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_request_does_not_say_its_model_and_its_route_do) {
-  const api::route_defaults route{.temperature = .8, .top_k = 40, .least_max_tokens = 0};
+  const api::route_defaults route{.temperature = .8, .top_k = 40, .min_max_tokens = 0};
   const auto of_both =
       route.with({.temperature = .25, .top_p = {}, .min_p = {}, .repetition_penalty = 1.5, .max_tokens = 9});
   const auto read = [&](std::string_view text) {

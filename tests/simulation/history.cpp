@@ -34,7 +34,7 @@ class player {
     if (chance_.chance(3)) stage_.advance_clock(time(chance_.between(0, 30)));
     if (settings_.within.prefix_caching && chance_.chance(8)) return keep_prefixes();
     if (settings_.within.max_draft_tokens > 0 && chance_.chance(20)) return draft();
-    if (static_cast<int>(stage_.live().size()) < settings_.most_live && chance_.chance(60)) return submit();
+    if (static_cast<int>(stage_.live().size()) < settings_.max_live && chance_.chance(60)) return submit();
     const auto id = anyone();
     if (returns(id) && chance_.chance(30)) return chance_.chance(70) ? stage_.abandon(id) : fork(id);
     switch (drawn_verb()) {
@@ -134,7 +134,7 @@ class player {
   }
 
   void fork(sequence_id id) {
-    const bool full = static_cast<int>(stage_.live().size()) >= 2 * settings_.most_live;
+    const bool full = static_cast<int>(stage_.live().size()) >= 2 * settings_.max_live;
     const auto* seq = stage_.find(id);
     if (seq && !seq->running && (full || !settings_.forks)) return;
     stage_.fork(id);

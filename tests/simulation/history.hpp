@@ -8,7 +8,7 @@ namespace cogen::scheduler::simulate {
 /// How many actions the history of a seed has.
 int actions_of(std::uint64_t seed);
 
-/// Plays a history. Throws std::logic_error with a sentence where the scheduler breaks its contract. What happens is
+/// Plays a history. Throws std::logic_error with a message where the scheduler breaks its contract. What happens is
 /// written to `log`, if there is one.
 void play(const simulation::script& script, coverage& seen, const simulation::log& log);
 

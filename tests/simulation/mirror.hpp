@@ -44,7 +44,7 @@ class mirror {
   void planned_sample(const row& planned, token chosen);
 
   /// The most draft tokens that its next row may have by its run.
-  std::int64_t most_drafts() const { return std::max<std::int64_t>(0, std::min(credits, room()) - 1); }
+  std::int64_t max_drafts() const { return std::max<std::int64_t>(0, std::min(credits, room()) - 1); }
 
   /// Whether draft tokens that are proposed now count: the token after its last one is in no row yet.
   bool takes_drafts() const { return running && wanted == output::sample && ahead.empty() && !awaits_sample; }

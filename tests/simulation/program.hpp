@@ -16,7 +16,7 @@ struct program {
   /// How many actions the history of a seed has.
   std::function<int(std::uint64_t seed)> actions;
 
-  /// Throws std::exception with a sentence where something broke its contract.
+  /// Throws std::exception with a message where something broke its contract.
   std::function<void(const script& script, Coverage& seen, const log& received)> play;
 
   /// Whether many histories must visit all that there is to visit.

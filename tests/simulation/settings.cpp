@@ -35,7 +35,7 @@ void make_branching(settings& sampled, random& chance) {
   within.usage.block = 1 << chance.between(0, 2);
   within.memory_bytes = limits().memory_bytes;
   if (chance.chance(40)) limit_memory(within, chance);
-  sampled.most_live = chance.between(1, within.slots);
+  sampled.max_live = chance.between(1, within.slots);
   sampled.failing /= 4;
 }
 
@@ -56,7 +56,7 @@ void make_growing(settings& sampled, random& chance) {
   sampled.marks.step = chance.between(0, 12);
   within.max_sequence_length = std::max(within.max_sequence_length, 12);
   within.slots = chance.between(2, 6);
-  sampled.most_live = std::max(sampled.most_live, within.slots);
+  sampled.max_live = std::max(sampled.max_live, within.slots);
   const auto whole = static_cast<int>(within.usage(within.max_sequence_length));
   within.memory_bytes = chance.between(whole, 2 * whole);
 }
@@ -66,14 +66,14 @@ void make_pressed(settings& sampled, random& chance) {
   sampled.pressed = true;
   sampled.within.slots = chance.between(1, 2);
   sampled.within.idle_timeout = time(chance.between(0, 2));
-  sampled.most_live = chance.between(3, 10);
+  sampled.max_live = chance.between(3, 10);
 }
 
 /// Layers with a window, in rings that hold all of a sequence or not.
 void add_rings(settings& sampled, random& chance) {
   auto& within = sampled.within;
   sampled.rings = {.window = chance.between(1, 12),
-                   .longest_step = std::max(within.max_batched_tokens, within.prefill_tokens),
+                   .max_step_tokens = std::max(within.max_batched_tokens, within.prefill_tokens),
                    .max_rollback_tokens = chance.between(0, 8)};
   if (chance.chance(50)) within.max_rollback_tokens = limits().max_rollback_tokens;
   if (sampled.rings.tokens() < within.max_sequence_length)
@@ -116,7 +116,7 @@ settings draw(random& chance) {
   if (chance.chance(50)) limit_memory(within, chance);
   result.model.vocabulary = chance.between(3, 40);
   result.actions = chance.between(20, 150);
-  result.most_live = chance.between(1, 10);
+  result.max_live = chance.between(1, 10);
   result.failing = chance.chance(50) ? 0 : chance.between(1, 10);
   result.forks = chance.chance(75);
   result.encoder_inputs = chance.chance(30);

@@ -22,11 +22,11 @@ struct settings {
   limits within;
   toy::model model;
   toy::ring rings;
-  int actions = 0;    ///< before everything is brought to an end
-  int most_live = 0;  ///< sequences at the same time
-  int failing = 0;    ///< percent of the rows
-  int losing = 0;     ///< percent of the transfers
-  int late = 0;       ///< percent of the rows that sample
+  int actions = 0;   ///< before everything is brought to an end
+  int max_live = 0;  ///< sequences at the same time
+  int failing = 0;   ///< percent of the rows
+  int losing = 0;    ///< percent of the transfers
+  int late = 0;      ///< percent of the rows that sample
   bool forks = true;
   bool alike = false;           ///< most prompts begin alike, and slots are reused
   bool encoder_inputs = false;  ///< most sequences have one

@@ -169,7 +169,7 @@ int cache::oldest_in_snapshot(int slot) const {
 }
 
 void cache::append(int slot, std::span<const token> tokens, int drafts) {
-  require(!ever_full() || static_cast<int>(tokens.size()) <= rings_.longest_step, "its rings have no room", slot);
+  require(!ever_full() || static_cast<int>(tokens.size()) <= rings_.max_step_tokens, "its rings have no room", slot);
   require(holds(slot, length(slot)), "its rings no longer hold what comes before", slot);
   add(slot, tokens);
   slot_at(slot).drafts = std::min(drafts, within_.max_dropped_drafts);

@@ -14,10 +14,10 @@ namespace cogen::scheduler::toy {
 /// window.
 struct ring {
   int window = 0;  ///< 0: there are none
-  int longest_step = 0;
+  int max_step_tokens = 0;
   int max_rollback_tokens = 0;
 
-  int tokens() const { return window - 1 + longest_step + max_rollback_tokens; }
+  int tokens() const { return window - 1 + max_step_tokens + max_rollback_tokens; }
 
   /// The first position that a slot of `length` tokens needs to go on.
   int first_needed(int length) const { return window == 0 ? 0 : std::max(0, length - window + 1); }

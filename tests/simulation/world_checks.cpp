@@ -64,7 +64,7 @@ void world::check_drafts(const step& plan, const row& planned, const mirror& seq
   const auto drafts = plan.drafts_of(planned);
   require(planned.wanted == output::sample && is_last && !planned.chained,
           who + ": a row has drafts and samples nothing");
-  require(planned.drafts <= seq.most_drafts(), who + ": a row has more drafts than may be sampled");
+  require(planned.drafts <= seq.max_drafts(), who + ": a row has more drafts than may be sampled");
   require(drafts.size() <= seq.drafts.size() && std::ranges::equal(drafts, std::span(seq.drafts).first(drafts.size())),
           who + ": a row has other drafts than were proposed");
 }

@@ -9,7 +9,7 @@
 namespace server::api {
 
 /// What `encode`, which calls nothing but a tokenizer, makes of a field's text. Throws api::error, with status 400 and
-/// the tokenizer's sentence, where the text is too much for it.
+/// the tokenizer's message, where the text is too much for it.
 template <class Encode>
 auto encoded(std::string_view name, Encode encode) try {
   return encode();

@@ -59,7 +59,7 @@ bool is_of_connection(const boost::system::error_code& code) {
 
 error no_memory() { return {503, unavailable, "the server is out of memory", "", "out_of_memory"}; }
 
-/// What may be a sentence of a library is for the log alone.
+/// What may be a message of a library is for the log alone.
 error inner_error(std::string why) {
   fmt::print(stderr, "cogen-server: a request failed: {}\n", json_text(json::value(valid_text(std::move(why)))));
   return {500, server_error, "the request failed within the server, whose log says why"};
@@ -72,15 +72,15 @@ json::object with_details(json::object body, const error& failure) {
 
 }  // namespace
 
-error::error(int status, std::string type, const std::string& sentence, std::string parameter, std::string code)
-    : std::runtime_error(sentence),
+error::error(int status, std::string type, const std::string& message, std::string parameter, std::string code)
+    : std::runtime_error(message),
       status_(status),
       type_(std::move(type)),
       parameter_(std::move(parameter)),
       code_(std::move(code)) {}
 
-error invalid(std::string parameter, const std::string& sentence) {
-  return {400, invalid_request, sentence, std::move(parameter)};
+error invalid(std::string parameter, const std::string& message) {
+  return {400, invalid_request, message, std::move(parameter)};
 }
 
 error too_long(std::size_t tokens, bool or_more, int length) {

@@ -19,10 +19,10 @@ namespace server::api {
 /// Whose clients an error is written for.
 enum class dialect : std::uint8_t { openai, llama, anthropic };
 
-/// What a request is answered with instead of what it asked for. what() is the sentence.
+/// What a request is answered with instead of what it asked for. what() is the message.
 class error : public std::runtime_error {
  public:
-  error(int status, std::string type, const std::string& sentence, std::string parameter = {}, std::string code = {});
+  error(int status, std::string type, const std::string& message, std::string parameter = {}, std::string code = {});
 
   int status() const noexcept { return status_; }                       ///< of HTTP
   const std::string& type() const noexcept { return type_; }            ///< as OpenAI and llama.cpp name it
@@ -38,7 +38,7 @@ class error : public std::runtime_error {
 };
 
 /// Status 400: a field is wrong.
-error invalid(std::string parameter, const std::string& sentence);
+error invalid(std::string parameter, const std::string& message);
 
 /// Status 400: a prompt of so many tokens, or more, is too long for sequences of `length`.
 error too_long(std::size_t tokens, bool or_more, int length);

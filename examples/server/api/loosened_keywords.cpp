@@ -11,8 +11,8 @@
 namespace server::api {
 namespace {
 
-constexpr std::size_t most_named = 20;
-constexpr std::size_t most_bytes = 200;  // of a name or a path
+constexpr std::size_t max_named = 20;
+constexpr std::size_t max_bytes = 200;  // of a name or a path
 
 std::string percent_encoded(std::string_view text) {
   std::string result;
@@ -22,7 +22,7 @@ std::string percent_encoded(std::string_view text) {
       result += each;
     else
       result += fmt::format("%{:02X}", byte);
-    if (result.size() > most_bytes) return result + "...";
+    if (result.size() > max_bytes) return result + "...";
   }
   return result;
 }
@@ -31,11 +31,11 @@ std::string percent_encoded(std::string_view text) {
 
 std::string header_of(std::span<const cogen::loosened_keyword> keywords) {
   std::string result;
-  for (const auto& each : keywords.first(std::min(keywords.size(), most_named))) {
+  for (const auto& each : keywords.first(std::min(keywords.size(), max_named))) {
     if (!result.empty()) result += ", ";
     result += percent_encoded(each.name) + " " + percent_encoded(each.path);
   }
-  if (keywords.size() > most_named) result += fmt::format(", and {} more", keywords.size() - most_named);
+  if (keywords.size() > max_named) result += fmt::format(", and {} more", keywords.size() - max_named);
   return result;
 }
 

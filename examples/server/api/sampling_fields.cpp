@@ -145,7 +145,7 @@ std::optional<int> max_tokens(const field_reader& body, const route_defaults& ot
   for (const auto name : token_limits) {
     if (!body.has(name)) continue;
     const bool may_be_none = name == "n_predict";
-    const auto value = body.count(name, may_be_none ? -1 : otherwise.least_max_tokens);
+    const auto value = body.count(name, may_be_none ? -1 : otherwise.min_max_tokens);
     return *value < 0 ? std::nullopt : value;
   }
   return otherwise.max_tokens;
@@ -173,7 +173,7 @@ route_defaults route_defaults::with(const cogen::load::generation_defaults& mode
           .min_p = model.min_p.value_or(min_p),
           .repetition_penalty = model.repetition_penalty.value_or(repetition_penalty),
           .max_tokens = model.max_tokens ? model.max_tokens : max_tokens,
-          .least_max_tokens = least_max_tokens};
+          .min_max_tokens = min_max_tokens};
 }
 
 void read_generation(const field_reader& body, const sender& client, const route_defaults& otherwise,

@@ -19,7 +19,7 @@ struct route_defaults {
   double min_p = 0;
   double repetition_penalty = 1;
   std::optional<int> max_tokens = {};
-  int least_max_tokens = 1;  ///< that a request may ask for
+  int min_max_tokens = 1;  ///< that a request may ask for
 
   /// With what a model's authors want instead.
   route_defaults with(const cogen::load::generation_defaults& model) const;

@@ -28,7 +28,7 @@ struct completion_request {
 completion_request read(const call& client, const api::field_reader& body, const served_model& model) {
   completion_request wanted;
   const auto& tokens = model.tokenizer();
-  const auto defaults = api::route_defaults{.least_max_tokens = 0}.with(model.generation);
+  const auto defaults = api::route_defaults{.min_max_tokens = 0}.with(model.generation);
   api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults, &tokens, wanted.generation);
   api::check_unsupported(body, api::field_set::completions);
   wanted.n = wanted.generation.n;

@@ -29,8 +29,7 @@ struct wanted_completion {
   int id_slot = -1;  ///< under which number the tokens are remembered, to be saved; -1: they are not
 };
 
-constexpr api::route_defaults defaults{
-    .temperature = .8, .top_k = 40, .top_p = .95, .min_p = .05, .least_max_tokens = 0};
+constexpr api::route_defaults defaults{.temperature = .8, .top_k = 40, .top_p = .95, .min_p = .05, .min_max_tokens = 0};
 
 /// All but the prompts.
 wanted_completion read_settings(const call& client, const api::field_reader& body, const served_model& model) {

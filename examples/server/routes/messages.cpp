@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr api::route_defaults defaults{.least_max_tokens = 0};  // which only fills the prefix cache
+constexpr api::route_defaults defaults{.min_max_tokens = 0};  // which only fills the prefix cache
 
 /// Why an answer ended, in Anthropic's words, and the text that did it.
 json::object ending_of(cogen::finish_reason reason, bool has_calls, const std::vector<std::string>& stop) {

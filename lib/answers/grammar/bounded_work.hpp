@@ -10,7 +10,7 @@
 
 namespace cogen::grammar {
 
-/// Why work on a grammar was given up: one sentence with the bound, which the request exceeds.
+/// Why work on a grammar was given up: one message with the bound, which the request exceeds.
 class work_error : public guide_limit_exceeded {
  public:
   using guide_limit_exceeded::guide_limit_exceeded;

@@ -40,7 +40,7 @@ class compiler {
   /// vocabulary.
   explicit compiler(std::shared_ptr<const text::tokenizer> tokens, structured_output_options options = {});
 
-  /// Throws std::invalid_argument, grammar_error if the format is at fault: one sentence that names what is malformed,
+  /// Throws std::invalid_argument, grammar_error if the format is at fault: one message that names what is malformed,
   /// not supported, or beyond a limit. What the watch throws ends it.
   std::shared_ptr<const compiled_grammar> compile(const response_format& format, const format_client& client = {});
 

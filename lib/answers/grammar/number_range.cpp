@@ -155,9 +155,9 @@ std::optional<regex_node> digits_at_most(std::string_view most, bool excluded, b
 
 struct fraction_range {
   std::string_view least;
-  bool least_excluded;
+  bool min_excluded;
   std::string_view most;
-  bool most_excluded;
+  bool max_excluded;
 };
 
 std::optional<regex_node> digits_between(const fraction_range& range, bool may_be_none) {
@@ -167,20 +167,20 @@ std::optional<regex_node> digits_between(const fraction_range& range, bool may_b
   const auto rest_least = range.least.substr(std::min<std::size_t>(1, range.least.size()));
   const auto rest_most = range.most.substr(1);
   std::vector<regex_node> parts;
-  if (may_be_none && range.least.empty() && !range.least_excluded) parts.push_back(nothing);
+  if (may_be_none && range.least.empty() && !range.min_excluded) parts.push_back(nothing);
   if (low == high) {
     if (rest_most.empty()) {
-      if (rest_least.empty() && !range.least_excluded && !range.most_excluded)
+      if (rest_least.empty() && !range.min_excluded && !range.max_excluded)
         parts.push_back(sequence_of({a_digit(low), any_zeros}));
       return either(parts);
     }
     add(parts,
-        then(a_digit(low), digits_between({rest_least, range.least_excluded, rest_most, range.most_excluded}, true)));
+        then(a_digit(low), digits_between({rest_least, range.min_excluded, rest_most, range.max_excluded}, true)));
     return either(parts);
   }
-  add(parts, then(a_digit(low), digits_at_least(rest_least, range.least_excluded)));
+  add(parts, then(a_digit(low), digits_at_least(rest_least, range.min_excluded)));
   if (auto between = digit_between(next(low), previous(high))) parts.push_back(sequence_of({*between, any_digits}));
-  add(parts, then(a_digit(high), digits_at_most(rest_most, range.most_excluded, true)));
+  add(parts, then(a_digit(high), digits_at_most(rest_most, range.max_excluded, true)));
   return either(parts);
 }
 
@@ -198,12 +198,12 @@ std::optional<regex_node> after_whole_at_most(std::string_view most, bool exclud
 
 std::optional<regex_node> after_whole_between(const fraction_range& range) {
   if (range.least == range.most) {
-    if (range.least_excluded || range.most_excluded) return std::nullopt;
+    if (range.min_excluded || range.max_excluded) return std::nullopt;
     if (range.least.empty()) return repeat_of(sequence_of({point, digits('0', '0'), any_zeros}), {0, 1});
     return sequence_of({point, of_text(range.least), any_zeros});
   }
   std::vector<regex_node> parts;
-  if (range.least.empty() && !range.least_excluded) parts.push_back(nothing);
+  if (range.least.empty() && !range.min_excluded) parts.push_back(nothing);
   add(parts, then(point, digits_between(range, false)));
   return either(parts);
 }

@@ -74,7 +74,7 @@ cache::options cache_options(const model& model, const engine_options& options) 
   kept.kv_quantization = options.kv.quantization;
   kept.sinks = options.kv.sinks;
   kept.kv_offload = offload_of(options);
-  kept.longest_step = max_batched_tokens(options).prefill;
+  kept.max_step_tokens = max_batched_tokens(options).prefill;
   kept.max_rollback_tokens = options.kv.max_rollback_tokens;
   kept.max_recurrent_drafts =
       options.kv.max_recurrent_drafts.value_or(std::min<int>(model.predicts_tokens(), options.kv.max_rollback_tokens));
@@ -135,7 +135,7 @@ std::string settings_on_cpu(const model& model, const engine_options& options) {
   const auto kept = cache_options(model, options);
   const auto mode = options.compute_type.value_or(model.default_compute_type());
   return fmt::format("{} slots of {} tokens, steps of {}, {} tokens to go back, caches of {}, {} products; {}",
-                     options.batching.slots, kept.max_sequence_length, kept.longest_step, kept.max_rollback_tokens,
+                     options.batching.slots, kept.max_sequence_length, kept.max_step_tokens, kept.max_rollback_tokens,
                      format_of(kept), mode == compute_type::int8 ? "int8" : "float32", model.fingerprint());
 }
 

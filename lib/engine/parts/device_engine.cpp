@@ -41,17 +41,17 @@ std::shared_ptr<cache::transfer> host_memory_of(const engine_options& options) {
   return options.kv.offload ? std::make_shared<cache::immediate_transfer>() : nullptr;
 }
 
-/// The layout of the cache for slots of `longest` tokens and encoder inputs of `longest_input`.
+/// The layout of the cache for slots of `longest` tokens and encoder inputs of `max_encoder_input`.
 cache::device_options layout_of(const nn::device_model& model, const engine_options& options, int longest,
-                                int longest_input) {
+                                int max_encoder_input) {
   auto layout = nn::device_layout(model, {.slots = options.batching.slots,
                                           .max_sequence_length = longest,
                                           .kv_quantization = options.kv.quantization,
                                           .sinks = options.kv.sinks,
                                           .kv_offload = host_memory_of(options),
-                                          .longest_step = step_tokens_of(options),
+                                          .max_step_tokens = step_tokens_of(options),
                                           .max_rollback_tokens = options.kv.max_rollback_tokens,
-                                          .max_encoder_length = longest_input});
+                                          .max_encoder_length = max_encoder_input});
   layout.type = options.kv.dtype ? cache::tensor_type(*options.kv.dtype) : model.network->type();
   return layout;
 }
@@ -151,7 +151,7 @@ runner_shape shape_of(const nn::device_network& network, const cache::device_opt
 }
 
 /// The longest context that a prompt reads at once in slots of `length` tokens.
-std::int64_t longest_context(const cache::device_options& layout, std::int64_t length) {
+std::int64_t max_context(const cache::device_options& layout, std::int64_t length) {
   return forgets(layout) ? std::min<std::int64_t>(layout.ring, length) : length;
 }
 
@@ -192,7 +192,7 @@ cache_room room_that_fits(const nn::device_model& model, const cache::device_opt
     return block ? tokens_within(bytes, most, *block, layout.slots)
                  : tokens_within(bytes / layout.slots, most, network, layout);
   };
-  const auto free = room(longest_context(layout, fitting_in(room(0))));
+  const auto free = room(max_context(layout, fitting_in(room(0))));
   const auto fitting = fitting_in(free);
   if (length > fitting || fitting == 0)
     throw std::invalid_argument(fmt::format(
@@ -232,8 +232,8 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   check_vocabulary(model.config().vocabulary, *place.backend);
   const bool endless = options.kv.sinks && !place.network->has_position_table();
   const int longest = length_limit(options, model.config().max_positions, endless);
-  const int longest_input = model.has_encoder() ? encoder_limit(options, model.config().max_positions) : 0;
-  auto layout = layout_of(place, options, longest, longest_input);
+  const int max_encoder_input = model.has_encoder() ? encoder_limit(options, model.config().max_positions) : 0;
+  auto layout = layout_of(place, options, longest, max_encoder_input);
   const device_runner_options runner_options{.max_batched_tokens = step_tokens_of(options),
                                              .max_draft_tokens = parts.limits.max_draft_tokens,
                                              .vocabulary = static_cast<int>(model.config().vocabulary),
@@ -257,7 +257,8 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   parts.limits.depth = switches.overlapped && !recurrent ? device_runner::max_in_flight : 1;
   if (options.swap.format == swap_format::q8)
     parts.limits.swap_usage = compressed(parts.limits.usage, layout, cache::first_with_keys(shapes).head_dim);
-  if (model.has_encoder()) parts.encoder_inputs = {.start = *model.config().decoder_start, .longest = longest_input};
+  if (model.has_encoder())
+    parts.encoder_inputs = {.start = *model.config().decoder_start, .longest = max_encoder_input};
   if (const auto block = blocks_of(place, layout, options.kv.offload)) {
     if (!parts.limits.swap_usage) parts.limits.swap_usage = parts.limits.usage;
     parts.limits.usage = usage_in(*block);

@@ -21,7 +21,7 @@ namespace cogen::detail {
 namespace {
 
 /// The least number of tokens for which graphs are captured; more if a step can have more samples.
-constexpr std::int64_t least_recorded_tokens = 64;
+constexpr std::int64_t min_recorded_tokens = 64;
 
 /// The numbers of tokens for which graphs are captured, up to `most`. A step replays the smallest graph that holds its
 /// tokens.
@@ -40,7 +40,7 @@ int max_recorded_row(const device_slots& slots) { return slots.kv.has_states() ?
 std::int64_t max_recorded_tokens(const device_slots& slots, const device_runner_options& options) {
   if (max_recorded_row(slots) == 1) return slots.count();
   const auto samples = std::int64_t{slots.count()} + options.max_draft_tokens;
-  return std::min(std::max(samples, least_recorded_tokens), step_tokens(slots.count(), options));
+  return std::min(std::max(samples, min_recorded_tokens), step_tokens(slots.count(), options));
 }
 
 std::unique_ptr<device::operators> operators_of(const device::backend& where, const device_runner_options& options) {

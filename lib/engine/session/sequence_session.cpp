@@ -144,7 +144,7 @@ session_limits sequence_state::limits() const {
           .cache = engine_->snapshot_format(),
           .vocabulary = engine_->vocabulary(),
           .max_sequence_length = *options_.max_sequence_length,
-          .longest_encoder_input = parts.encoder_inputs ? parts.encoder_inputs->longest : 0};
+          .max_encoder_input = parts.encoder_inputs ? parts.encoder_inputs->longest : 0};
 }
 
 /// Nobody will have the sequence, also where it is open already.

@@ -84,8 +84,8 @@ std::vector<fs::path> list(const fs::path& folder) try {
 
 }  // namespace
 
-prefix_directory::prefix_directory(fs::path where, session_limits limits, std::int64_t most_bytes, const log& report)
-    : where_(std::move(where)), limits_(std::move(limits)), most_bytes_(most_bytes) {
+prefix_directory::prefix_directory(fs::path where, session_limits limits, std::int64_t max_bytes, const log& report)
+    : where_(std::move(where)), limits_(std::move(limits)), max_bytes_(max_bytes) {
   for (const auto& path : list(where_)) {
     if (path.extension() == extension) add(path, report);
     if (path.extension() == unfinished) remove_if_abandoned(path);
@@ -167,7 +167,7 @@ void prefix_directory::remove_oldest() const {
   }
   std::ranges::sort(files, {}, &file::used);
   for (const auto& each : files) {
-    if (sum <= most_bytes_) return;
+    if (sum <= max_bytes_) return;
     std::error_code gone;
     fs::remove(each.path, gone);
     sum -= each.bytes;

@@ -31,7 +31,7 @@ class prefix_directory {
   /// Makes the directory if it does not exist, and reads which prefixes of this model and kind of cache it has. Files
   /// that are damaged are reported, those that a process has left unfinished are removed. Throws std::invalid_argument
   /// if the directory cannot be made, read or written.
-  prefix_directory(std::filesystem::path where, session_limits limits, std::int64_t most_bytes, const log& report);
+  prefix_directory(std::filesystem::path where, session_limits limits, std::int64_t max_bytes, const log& report);
 
   /// The prefix of which the most tokens can be used for these, if those are `least` or more; null if there is none. A
   /// slot can be cut back by `rollback` tokens.
@@ -54,7 +54,7 @@ class prefix_directory {
 
   const std::filesystem::path where_;
   const session_limits limits_;
-  const std::int64_t most_bytes_;
+  const std::int64_t max_bytes_;
   std::vector<std::shared_ptr<const stored_prefix>> found_;
 };
 

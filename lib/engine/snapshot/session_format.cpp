@@ -12,7 +12,7 @@ namespace cogen::detail {
 namespace {
 
 constexpr std::size_t largest_piece = std::size_t{1} << 20;
-constexpr std::uint64_t most_reserved = std::uint64_t{64} << 20;
+constexpr std::uint64_t max_reserved = std::uint64_t{64} << 20;
 constexpr std::size_t checksum_bytes = sizeof(std::uint64_t);
 
 constexpr std::uint32_t inexact_sequence = 1;
@@ -149,10 +149,10 @@ void check(const std::string& name, const session& state, const session_limits& 
   check_tokens(name, state.encoder_input, within.vocabulary);
   if (state.tokens.size() > static_cast<std::size_t>(within.max_sequence_length))
     too_long(name, "it holds {} tokens; the sequence may hold {}", state.tokens.size(), within.max_sequence_length);
-  if (state.encoder_input.size() > static_cast<std::size_t>(within.longest_encoder_input))
+  if (state.encoder_input.size() > static_cast<std::size_t>(within.max_encoder_input))
     too_long(name, "its encoder input has {} tokens; this engine's encoder reads {}", state.encoder_input.size(),
-             within.longest_encoder_input);
-  if (state.encoder_input.empty() != (within.longest_encoder_input == 0))
+             within.max_encoder_input);
+  if (state.encoder_input.empty() != (within.max_encoder_input == 0))
     refuse(name, "it has no encoder input, and the model reads one");
 }
 
@@ -164,8 +164,8 @@ std::vector<std::byte> bytes_of(const What& value) {
 
 }  // namespace
 
-generation_error session_error(const std::string& name, error_code code, const std::string& sentence) {
-  return generation_error({code, fmt::format("{}: {}", name, sentence)});
+generation_error session_error(const std::string& name, error_code code, const std::string& message) {
+  return generation_error({code, fmt::format("{}: {}", name, message)});
 }
 
 // Writing
@@ -239,7 +239,7 @@ void session_reader::begin(part next, std::uint64_t bytes) {
   filled_ = 0;
   held_ = {};
   // Address space; memory is taken as bytes come. A size that nothing but the session claims gets no more at first.
-  held_.reserve(static_cast<std::size_t>(size_ ? bytes : std::min(bytes, most_reserved)));
+  held_.reserve(static_cast<std::size_t>(size_ ? bytes : std::min(bytes, max_reserved)));
   sum_ = {};
 }
 

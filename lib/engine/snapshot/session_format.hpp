@@ -55,7 +55,7 @@ struct session_limits {
   std::string cache;
   int vocabulary = 0;
   int max_sequence_length = 0;
-  int longest_encoder_input = 0;  ///< tokens; 0: there is no encoder
+  int max_encoder_input = 0;  ///< tokens; 0: there is no encoder
 };
 
 struct session_preamble {
@@ -72,7 +72,7 @@ static_assert(sizeof(session_preamble) == 48 && std::endian::native == std::endi
 /// Gives out the bytes of a session, piece by piece.
 class session_writer {
  public:
-  /// `name` begins the sentences of errors; `snapshot` is that of `state.snapshot`, or null.
+  /// `name` begins the messages of errors; `snapshot` is that of `state.snapshot`, or null.
   session_writer(std::string name, const session& state, std::shared_ptr<const kv_snapshot> snapshot);
 
   /// The next piece, of 1 MiB at most, which is valid until the next call; empty at the end. Throws generation_error if
@@ -98,7 +98,7 @@ class session_writer {
 /// bytes come, whatever sizes they claim. After an exception it may only be destroyed.
 class session_reader {
  public:
-  /// `name` begins the sentences of errors. A session that does not match `within` is refused; without it, none is. The
+  /// `name` begins the messages of errors. A session that does not match `within` is refused; without it, none is. The
   /// session has `size` bytes, if that is known.
   explicit session_reader(std::string name, std::optional<session_limits> within = {},
                           std::optional<std::uint64_t> size = {});
@@ -140,6 +140,6 @@ class session_reader {
 };
 
 /// An error of the session that `name` describes.
-generation_error session_error(const std::string& name, error_code code, const std::string& sentence);
+generation_error session_error(const std::string& name, error_code code, const std::string& message);
 
 }  // namespace cogen::detail

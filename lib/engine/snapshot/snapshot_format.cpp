@@ -35,9 +35,9 @@ std::string format_of(const cache::options& options) {
 std::string snapshot_format(const cache::options& options, const cache::cache& cache, bool layer_factory,
                             compute_type mode) {
   auto text = format_of(options);
-  if (cache.longest_step() < std::numeric_limits<int>::max())
-    text +=
-        fmt::format(", rings for steps of {} and a rollback of {}", options.longest_step, options.max_rollback_tokens);
+  if (cache.max_step_tokens() < std::numeric_limits<int>::max())
+    text += fmt::format(", rings for steps of {} and a rollback of {}", options.max_step_tokens,
+                        options.max_rollback_tokens);
   if (layer_factory)
     for (int index = 0; index < cache.layers(); ++index) {
       const auto& layer = cache.layer(index);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint64_t no_key = ~std::uint64_t{0};
 constexpr std::uint64_t golden_ratio = 0x9E3779B97F4A7C15;  // Fibonacci hashing, Knuth volume 3, section 6.4
-constexpr std::size_t fewest_places = 64;
+constexpr std::size_t min_places = 64;
 
 constexpr std::uint64_t key_of(byte_trie::node parent, unsigned char byte) { return std::uint64_t{parent} << 8 | byte; }
 
@@ -74,7 +74,7 @@ byte_trie::node byte_trie::child_or_new(node parent, unsigned char byte) {
 
 void byte_trie::grow() {
   auto old = std::exchange(edges_, {});
-  edges_.assign(old.empty() ? fewest_places : 2 * old.size(), edge{no_key, root});
+  edges_.assign(old.empty() ? min_places : 2 * old.size(), edge{no_key, root});
   for (const auto& each : old) {
     if (each.key != no_key) edges_[place_of(each.key)] = each;
   }

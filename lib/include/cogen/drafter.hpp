@@ -38,7 +38,7 @@ class drafter {
   /// A drafter with state of its own for one request, which is called in place of this one for that request alone, with
   /// a history that only grows. Null, as by default: there is no such state. Called while the request is prepared, on
   /// any thread. Throws std::invalid_argument if it cannot draft for the request, which is then refused with that
-  /// sentence.
+  /// message.
   virtual std::shared_ptr<drafter> begin(const draft_target& /*request*/) { return nullptr; }
 
   /// The tokens that may follow `history`, everything that the request holds, prompt first. At most `most` of them are

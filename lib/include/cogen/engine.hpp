@@ -53,8 +53,8 @@ void run_worker(const std::shared_ptr<const model>& model, const engine_options&
 ///
 /// Handlers run on their associated executor, by default the engine's, as if by post. Once the engine has ended, those
 /// without an executor of their own run on net::system_executor. A failed operation throws generation_error, with the
-/// sentence, from `co_await` without a completion token, use_awaitable, use_future and use_coro. Other tokens report
-/// the code; redirect_diagnostics() adds the sentence to any.
+/// message, from `co_await` without a completion token, use_awaitable, use_future and use_coro. Other tokens report
+/// the code; redirect_diagnostics() adds the message to any.
 ///
 /// An operation is pending until its handler runs: cancelled before that, it completes with operation_aborted and loses
 /// nothing, also where it was done. On a context that several threads run, cancellation needs a strand, as Asio's slots
@@ -182,7 +182,7 @@ class engine {
   /// Compiles a response format for the model's tokenizer on a thread that runs no steps, and keeps it for requests of
   /// the tenant with an equal one; engine_options.structured_output has the limits. Two run at once, tenants in turns
   /// of 50 ms of a processor; one that has taken a second is given up where many tenants wait. Signature:
-  /// void(error_code, compiled_format). Fails with error::invalid_request, in a sentence that names the keyword, for
+  /// void(error_code, compiled_format). Fails with error::invalid_request, in a message that names the keyword, for
   /// what is malformed, not supported, or beyond a limit; also without a tokenizer, or in a build without XGrammar;
   /// with error::queue_full, also where it is given up; and with error::draining. Every cancellation type ends the wait
   /// at once with operation_aborted.

@@ -14,7 +14,7 @@ namespace cogen {
 
 using boost::system::error_code;
 
-/// Errors of one request. Its `diagnostics` explain a particular one in a sentence, with the thing, value and limit.
+/// Errors of one request. Its `diagnostics` explain a particular one in a message, with the thing, value and limit.
 enum class error {
   invalid_request = 1,    ///< a parameter makes no sense, or names something that the model lacks
   does_not_fit,           ///< the prompt leaves no room in the context or in the memory budget
@@ -59,7 +59,7 @@ class diagnostics {
 };
 
 /// What `co_await` throws if an operation of an engine, stream or sequence fails: `code()` is the code, `what()` the
-/// sentence. Copying does not throw.
+/// message. Copying does not throw.
 ///
 ///     catch (const cogen::generation_error& e) { fmt::print("{}\n", e.what()); }
 class generation_error : public boost::system::system_error {
@@ -88,7 +88,7 @@ class redirect_diagnostics_t {
   diagnostics* why_;
 };
 
-/// Adapts a completion token as net::redirect_error does, but for the sentence, too: `why` is set before the handler
+/// Adapts a completion token as net::redirect_error does, but for the message, too: `why` is set before the handler
 /// runs, and the results alone go to `token`. It must live until then. To be the outermost of several adapters. With an
 /// operation of another library, `why` has the message of its code.
 ///

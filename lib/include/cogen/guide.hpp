@@ -30,7 +30,7 @@ class guide_postponed : public std::exception {
 ///
 /// Called by one thread at a time, not always the same: on a CPU by the threads that sample, for several sequences at
 /// once. What a member throws fails the sequence it belongs to, and no other one: guide_limit_exceeded with
-/// error::invalid_request and its sentence, all else but guide_postponed with error::callback_threw.
+/// error::invalid_request and its message, all else but guide_postponed with error::callback_threw.
 class guide {
  public:
   virtual ~guide() = default;

@@ -140,7 +140,7 @@ class model {
   void encode(std::span<const token> ids, cache::cache& cache) const;
 
   /// Runs the batch's tokens after those that their slots hold, and appends them to the slots. Rows longer than
-  /// cache.longest_step() run in several steps. Thread-safe for different caches and workspaces. Returns [outputs,
+  /// cache.max_step_tokens() run in several steps. Thread-safe for different caches and workspaces. Returns [outputs,
   /// vocabulary] float32, one row for each of `outputs`, in host memory of the workspace, until its next forward. On
   /// the CPU, a slot's logits are bitwise independent of the rest of the batch, of how its tokens are divided into
   /// batches, and of the number of threads, for workspaces of one compute type. If it throws, the cache holds what it
@@ -159,7 +159,7 @@ class model {
   /// the next ones, [next.outputs, vocabulary] float32, valid as those of a forward. The plain forward() takes each
   /// row's next tokens from the row and the last token for its own successor. What the layer caches never changes the
   /// logits of the model itself. Throws likewise, what `next` throws, std::logic_error for other models, and
-  /// std::length_error for a row longer than cache.longest_step().
+  /// std::length_error for a row longer than cache.max_step_tokens().
   at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace,
                      const std::function<next_tokens(const at::Tensor& logits)>& next) const;
 

@@ -74,9 +74,9 @@ struct sampling_params {
 
   [[nodiscard]] bool greedy() const noexcept { return temperature == 0; }
 
-  /// The first parameter that is wrong for a vocabulary of this size, its value and its limits, in a sentence.
+  /// The first parameter that is wrong for a vocabulary of this size, its value and its limits, in a message.
   [[nodiscard]] std::optional<std::string> problem(std::int64_t vocabulary) const;
-  /// Throws std::invalid_argument with the sentence of `problem()` if there is one.
+  /// Throws std::invalid_argument with the message of `problem()` if there is one.
   void validate(std::int64_t vocabulary) const;
 };
 

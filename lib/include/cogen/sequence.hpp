@@ -197,7 +197,7 @@ class [[nodiscard]] basic_sequence : public detail::handle<detail::sequence_face
 
   /// When it was accepted, scheduled and so on, up to now.
   [[nodiscard]] cogen::request_metrics request_metrics() const { return this->face().request_metrics(); }
-  /// Why the last operation that failed did, in a sentence.
+  /// Why the last operation that failed did.
   [[nodiscard]] diagnostics error() const { return this->face().error(); }
 };
 

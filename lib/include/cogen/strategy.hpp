@@ -99,7 +99,7 @@ struct strategy_input {
 /// in, and engine::generate().
 ///
 /// `run` is called once for each generation, on the engine's thread. An exception that leaves it fails the stream, if
-/// it has not ended, with its sentence; when it returns, the stream ends with finish_reason::aborted. When the stream
+/// it has not ended, with its message; when it returns, the stream ends with finish_reason::aborted. When the stream
 /// has ended, or its handle is gone, the pending operation is cancelled with net::cancellation_type::terminal. It must
 /// not block: steps wait for it. If the engine ends while it waits, it may be destroyed without being resumed.
 struct strategy {

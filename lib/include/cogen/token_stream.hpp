@@ -166,7 +166,7 @@ class [[nodiscard]] basic_token_stream : public detail::handle<detail::stream_fa
   [[nodiscard]] std::vector<loosened_keyword> loosened() const { return this->face().loosened(); }
   /// What a strategy that ranks its results gave this one, once it has ended. Empty otherwise.
   [[nodiscard]] std::optional<float> score() const { return this->face().score(); }
-  /// Why it failed, in a sentence. Empty if it has not.
+  /// Why it failed. Empty if it has not.
   [[nodiscard]] diagnostics error() const { return this->face().error(); }
 
  private:

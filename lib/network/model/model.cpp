@@ -107,7 +107,7 @@ constexpr int pipelined_tokens = 64;
 /// The most tokens of a row that run at once.
 int max_part(const cache::cache& cache, const parallel::rank_group* ranks) {
   const bool is_pipeline = ranks != nullptr && ranks->stage().count > 1;
-  return is_pipeline ? std::min(cache.longest_step(), pipelined_tokens) : cache.longest_step();
+  return is_pipeline ? std::min(cache.max_step_tokens(), pipelined_tokens) : cache.max_step_tokens();
 }
 
 bool fits_one_step(const cache::step& step, int longest) {
@@ -137,9 +137,9 @@ void check_lengths(const cache::step& step, const cache::cache& cache, std::int6
 /// Throws std::length_error for a row that takes several steps.
 void check_step(const cache::step& step, const cache::cache& cache) {
   for (const auto& row : step.rows())
-    if (row.count > cache.longest_step())
+    if (row.count > cache.max_step_tokens())
       throw std::length_error(fmt::format("slot {} would get {} tokens in one step; the cache takes at most {}",
-                                          row.slot, row.count, cache.longest_step()));
+                                          row.slot, row.count, cache.max_step_tokens()));
 }
 
 /// The token behind each of the batch's in its row; the last token of a row for its own successor.

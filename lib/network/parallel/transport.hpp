@@ -51,7 +51,7 @@ class transport {
   virtual void fail_soon(std::string_view why) noexcept = 0;
 
   /// For what waits for other ranks outside of exchange(): calls `failed` once, on any thread, as soon as another rank
-  /// is known to have ended, stalled or called fail(), or when this one does; with the sentence. Until the result is
+  /// is known to have ended, stalled or called fail(), or when this one does; with the message. Until the result is
   /// destroyed, which this transport outlives.
   virtual std::shared_ptr<void> watch(std::function<void(const std::string& why)> failed) = 0;
 };

@@ -81,7 +81,7 @@ class player {
   }
 
   void come() {
-    if (!stage_.running() || static_cast<int>(stage_.clients().size()) >= stage_.setup().most_live) return turn();
+    if (!stage_.running() || static_cast<int>(stage_.clients().size()) >= stage_.setup().max_live) return turn();
     std::vector<int> weights;
     std::ranges::transform(kinds, std::back_inserter(weights), &kind::weight);
     const auto& sampled = kinds[chance_.weighted(weights)];

@@ -66,7 +66,7 @@ cache::cache make_cache(const kept_options& kept, const scheduler::limits& withi
   cache::options options{.type = cache::scalar::f32,
                          .slots = within.all_slots(),
                          .max_sequence_length = within.max_sequence_length,
-                         .longest_step = kept.longest_step,
+                         .max_step_tokens = kept.max_step_tokens,
                          .max_rollback_tokens = kept.max_rollback_tokens};
   if (is_packed(kept.kind)) (options.kv_quantization = cache::int8())->residual = 5;
   if (kept.kind == cache_kind::sinks) options.sinks = {.sinks = 2, .window = kept.window};

@@ -35,7 +35,7 @@ std::string name_of(cache_kind kind);
 struct kept_options {
   cache_kind kind = cache_kind::none;
   int window = 1;  ///< of those that have one
-  int longest_step = 1;
+  int max_step_tokens = 1;
   int max_rollback_tokens = 0;
 };
 

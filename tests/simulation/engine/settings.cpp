@@ -29,7 +29,7 @@ scheduler::limits draw_limits(random& chance) {
 void crowd(settings& sampled, random& chance) {
   sampled.within.slots = chance.between(1, 2);
   sampled.within.idle_timeout = std::chrono::microseconds(chance.between(0, 1500));
-  sampled.most_live = chance.between(5, 12);
+  sampled.max_live = chance.between(5, 12);
 }
 
 /// Who displaces others need not wait until those have been idle for long.
@@ -53,7 +53,7 @@ void let_grow(settings& sampled, random& chance) {
 void add_rings(settings& sampled, random& chance) {
   auto& within = sampled.within;
   sampled.rings = {.window = chance.between(1, 8),
-                   .longest_step = within.max_batched_tokens,
+                   .max_step_tokens = within.max_batched_tokens,
                    .max_rollback_tokens = chance.between(0, 6)};
   if (chance.chance(50)) within.max_rollback_tokens = scheduler::limits().max_rollback_tokens;
   if (sampled.rings.tokens() < within.max_sequence_length)
@@ -77,7 +77,7 @@ void add_real_cache(settings& sampled, random& chance) {
   if (goes_round) let_go_round(sampled, chance);
   sampled.kept = {.kind = static_cast<cache_kind>(chance.between(1, static_cast<int>(cache_kind::count) - 1)),
                   .window = chance.between(1, goes_round ? 40 : 8),
-                  .longest_step = within.max_batched_tokens,
+                  .max_step_tokens = within.max_batched_tokens,
                   .max_rollback_tokens = chance.between(0, goes_round ? 60 : 6)};
   within.usage.block = cache::block_tokens;
   const auto whole = within.usage(within.max_sequence_length);
@@ -91,7 +91,7 @@ cache::options draw_model_cache(const settings& sampled, random& chance) {
   cache::options kept{.type = chance.chance(50) ? cache::scalar::f32 : cache::scalar::bf16,
                       .slots = within.all_slots(),
                       .max_sequence_length = within.max_sequence_length,
-                      .longest_step = within.max_batched_tokens,
+                      .max_step_tokens = within.max_batched_tokens,
                       .max_rollback_tokens = chance.between(0, 20)};
   if (chance.chance(20)) (kept.kv_quantization = cache::int8())->residual = 8;
   if (chance.chance(20)) kept.kv_offload = std::make_shared<cache::immediate_transfer>();
@@ -160,7 +160,7 @@ settings draw(random& chance, const std::shared_ptr<const model>& over) {
   result.late = chance.chance(50);
   result.losing = chance.chance(50) ? 0 : chance.between(1, 50);
   result.actions = chance.between(80, 400);
-  result.most_live = chance.between(1, 10);
+  result.max_live = chance.between(1, 10);
   result.misfortunes = chance.chance(60);
   if (chance.chance(40)) crowd(result, chance);
   if (chance.chance(30)) add_urgency(result, chance);

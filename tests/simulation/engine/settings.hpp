@@ -45,7 +45,7 @@ struct settings {
   clock::duration boost{};                            ///< what a level of that counts for
   std::vector<std::vector<token>> prefixes;           ///< what many prompts begin with
   int actions = 0;                                    ///< before everything is brought to an end
-  int most_live = 0;                                  ///< clients at the same time
+  int max_live = 0;                                   ///< clients at the same time
   bool snapshots = false;                             ///< what is cached goes into sessions
   /// Whose requests are in other names, but for those of a salt that tenants have in common.
   std::optional<std::uint64_t> renamed_tenant = {};

@@ -53,7 +53,7 @@ struct options {
 
   /// For rings (sliding and chunked layers, sinks, the newest tokens of quantized layers): the most new tokens of a
   /// slot in one step, at least 1. Each ring is larger by that many tokens. Other layers take steps of any length.
-  int longest_step = 512;
+  int max_step_tokens = 512;
 
   /// For the same rings: tokens a slot can go back by without a snapshot, counted from the most it has held. At least
   /// 0. Recurrent layers cannot go back without one, but for drafts.
@@ -108,7 +108,7 @@ class cache {
   const slot_table& encoder_inputs() const noexcept { return *encoder_inputs_; }
 
   /// The most new tokens of a slot in one step for which every ring has room; INT_MAX if there are no rings.
-  int longest_step() const noexcept { return longest_step_; }
+  int max_step_tokens() const noexcept { return max_step_tokens_; }
 
   /// How far a slot can go back without a snapshot, counted from the most tokens it has held: any way (INT_MAX), a
   /// ring's rollback limit, or 0 if a layer is recurrent.
@@ -240,7 +240,7 @@ class cache {
   std::vector<cogen::cache::layer*> readers_;   // one for each storage of encoder inputs
   std::vector<std::vector<int>> snapshots_;     // [slots], lengths
   int max_sequence_length_ = 0;
-  int longest_step_ = 0;
+  int max_step_tokens_ = 0;
   int max_rollback_tokens_ = 0;
   int max_dropped_drafts_ = 0;
 };

@@ -95,7 +95,7 @@ class layer {
   virtual int max_dropped_drafts() const noexcept { return max_rollback_tokens(); }
 
   /// The most new tokens of a slot in one step for which there is always room. Default: any number.
-  virtual int longest_step() const noexcept;
+  virtual int max_step_tokens() const noexcept;
 
   /// Makes room for the step's new keys and values. Throws std::length_error, naming the slot, the wanted length and
   /// the limit, and std::system_error if memory is refused; then nothing has changed.

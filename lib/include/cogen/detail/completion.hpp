@@ -125,7 +125,7 @@ class adapted_initiation {
 };
 
 /// The completion token of an operation that is started without one: as net::deferred, but `co_await` throws
-/// generation_error with the sentence of the failure; with an operation of another library, the message of the code.
+/// generation_error with the message of the failure; with an operation of another library, the message of the code.
 /// The deferred operation's signature is void(std::exception_ptr, Results...) for void(error_code, Results...); others
 /// stay.
 struct throwing_t {};

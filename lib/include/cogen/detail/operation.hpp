@@ -241,7 +241,7 @@ class initiation {
 };
 
 /// Starts an operation with the signature `void(error_code, Results...)`, as an `initiation` does. Tokens that throw
-/// the error throw generation_error, with the sentence. With use_coro it is deferred, and completes where the coro runs
+/// the error throw generation_error, with the message. With use_coro it is deferred, and completes where the coro runs
 /// that awaits it.
 template <class Token, class... Results, class Shared, class Start, class Cancel, class... Args>
 auto initiate(Token& token, std::shared_ptr<Shared> shared, Start start, Cancel cancel, Args... args) {

@@ -111,7 +111,7 @@ device_kv_layer::device_kv_layer(const cache::kv_cache_spec& shape, const cache:
                                  const cache::slot_table& slots, std::shared_ptr<device_kv> kv)
     : layer(shape, options.type, slots, cache::span_of(shape, options.sinks)),
       kv_(std::move(kv)),
-      longest_step_(options.longest_step),
+      max_step_tokens_(options.max_step_tokens),
       max_rollback_tokens_(options.max_rollback_tokens) {}
 
 int device_kv_layer::max_rollback_tokens() const noexcept {
@@ -119,8 +119,8 @@ int device_kv_layer::max_rollback_tokens() const noexcept {
   return is_ring() ? max_rollback_tokens_ : std::numeric_limits<int>::max();
 }
 
-int device_kv_layer::longest_step() const noexcept {
-  return is_ring() ? longest_step_ : std::numeric_limits<int>::max();
+int device_kv_layer::max_step_tokens() const noexcept {
+  return is_ring() ? max_step_tokens_ : std::numeric_limits<int>::max();
 }
 
 void device_kv_layer::reserve(const cache::step& step) {

@@ -60,7 +60,7 @@ class device_kv_layer final : public cache::layer {
   const void* storage() const noexcept override { return kv_.get(); }
   int max_sequence_length() const noexcept override { return kv_->tokens.max_sequence_length(); }
   int max_rollback_tokens() const noexcept override;
-  int longest_step() const noexcept override;
+  int max_step_tokens() const noexcept override;
 
   void reserve(const cache::step& step) override;
   void advance(const cache::step& step) override;
@@ -96,7 +96,7 @@ class device_kv_layer final : public cache::layer {
   device_kv::slot_past& past(int slot) const { return kv_->pasts[static_cast<std::size_t>(slot)]; }
 
   const std::shared_ptr<device_kv> kv_;
-  const int longest_step_;
+  const int max_step_tokens_;
   const int max_rollback_tokens_;
 };
 

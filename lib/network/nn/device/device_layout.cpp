@@ -25,7 +25,7 @@ cache::device_quantization quantization_of(const device_model& model, const cach
                                     .head = operators->quantized_head_numbers(*keys, *values, head_dim)};
 }
 
-int longest_encoder_input(const device_model& model, const cache::options& options) {
+int max_encoder_input(const device_model& model, const cache::options& options) {
   if (!model.network->has_encoder()) return 0;
   return options.max_encoder_length > 0 ? options.max_encoder_length : options.max_sequence_length;
 }
@@ -37,10 +37,10 @@ cache::device_options device_layout(const device_model& model, const cache::opti
                                .type = cache::tensor_type(options.type),
                                .slots = options.slots,
                                .max_sequence_length = options.max_sequence_length,
-                               .max_encoder_length = longest_encoder_input(model, options),
+                               .max_encoder_length = max_encoder_input(model, options),
                                .sinks = options.sinks};
   if (options.kv_offload) return layout;
-  const int new_and_cut = options.longest_step + options.max_rollback_tokens;
+  const int new_and_cut = options.max_step_tokens + options.max_rollback_tokens;
   if (options.kv_quantization) {
     layout.quantization = quantization_of(model, *options.kv_quantization);
     layout.ring = in_blocks(layout.quantization->residual + cache::block_tokens + new_and_cut);

@@ -19,7 +19,7 @@ cache::device_cache no_cache(const device_network& network) {
   return {{&unread, 1}, {.device = network.device(), .type = network.type(), .slots = 1, .max_sequence_length = 1}};
 }
 
-std::int64_t longest_of(std::span<const encoder_text> texts) {
+std::int64_t max_length(std::span<const encoder_text> texts) {
   std::int64_t longest = 0;
   for (const auto& each : texts) longest = std::max(longest, static_cast<std::int64_t>(each.tokens.size()));
   return longest;
@@ -35,8 +35,8 @@ void embed_on_device(const device_model& model, std::span<const encoder_text> te
     const auto operators = model.backend->make_operators();
     const auto cache = no_cache(network);
     const auto last = at::zeros({1}, at::TensorOptions(network.device()).dtype(at::kInt));
-    const auto scratch = network.make_scratch(longest_of(texts), false);
-    step_block block(*model.backend, longest_of(texts));
+    const auto scratch = network.make_scratch(max_length(texts), false);
+    step_block block(*model.backend, max_length(texts));
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const packed_texts text(texts.subspan(i, 1), pooling);
       const auto count = static_cast<std::int64_t>(text.tokens.size());

@@ -44,9 +44,9 @@ struct sequence_options {
   bool prefix_caching = true;
   cogen::scheduler::cache_salt cache_salt = {};
 
-  /// The fewest tokens that it shares with others, waits for, and leaves for them. 0: limits::least_shared(), but it
-  /// waits for a block.
-  int least_shared = 0;
+  /// The fewest tokens that it shares with others, waits for, and leaves for them. 0: limits::min_shared_prefix(), but
+  /// it waits for a block.
+  int min_shared_prefix = 0;
 
   /// Removes the sequence and frees its slot when a run ends by itself. It may then hold, and reserves memory for, only
   /// what its first run needs: the run's tokens and, if it samples, max_new_tokens.
@@ -160,7 +160,7 @@ class scheduler {
 
   /// Sets the draft tokens of a sequence that samples: guesses at the tokens after its last one. Its next row that
   /// samples runs as many of them, the first ones, as there is room for: in the step and its limits.max_draft_tokens,
-  /// in the memory reserved for the sequence, in its credits and in limits.most_row_drafts(). If `only_if_faster`, it
+  /// in the memory reserved for the sequence, in its credits and in limits.max_row_drafts(). If `only_if_faster`, it
   /// runs only those with which the step should bring the most tokens in its time, chosen over all sequences together,
   /// by the times that absorb() was given and by how often each one's earlier drafts were right, whether run or not.
   /// Tokens that are sampled do not depend on drafts. They are dropped with that row, and when the sequence changes in

@@ -75,7 +75,7 @@ struct limits {
 
   /// Keeps what a slot holds when its sequence ends, until others need the room; the least recently used is dropped
   /// first. A new sequence starts with what another slot holds of its first tokens, if those are at least
-  /// least_shared().
+  /// min_shared_prefix().
   bool prefix_caching = false;
 
   /// Tokens one sequence may hold, sampled ones included.
@@ -159,10 +159,10 @@ struct limits {
   int all_slots() const { return slots + spare_slots; }
 
   /// The most draft tokens of a row.
-  int most_row_drafts() const { return std::min(max_draft_tokens, std::max(max_rollback_tokens, max_dropped_drafts)); }
+  int max_row_drafts() const { return std::min(max_draft_tokens, std::max(max_rollback_tokens, max_dropped_drafts)); }
 
   /// Tokens of the shortest prefix that is shared; fewer are run again.
-  int least_shared() const { return std::min(usage.block, 16); }
+  int min_shared_prefix() const { return std::min(usage.block, 16); }
 
   /// Bytes of `swap_bytes` that swapping out a slot of `length` tokens takes.
   std::int64_t swapped_out(std::int64_t length) const { return (swap_usage ? *swap_usage : usage)(length); }
