@@ -23,15 +23,15 @@ namespace cache = cogen::cache;
 namespace {
 
 //[own_cache
-/// Numbers in plain vectors. A query sees the newest `near` tokens, and of those before them every eighth.
+/// Numbers in plain vectors. A query sees the newest `window` tokens, and of those before them every eighth.
 class thinning_layer final : public cache::layer {
  public:
-  thinning_layer(const cache::kv_cache_spec& shape, const cache::slot_table& slots, int near)
-      : layer(shape, cache::scalar::f32, slots), device_(near), held_(static_cast<std::size_t>(slots.slots())) {}
+  thinning_layer(const cache::kv_cache_spec& shape, const cache::slot_table& slots, int window)
+      : layer(shape, cache::scalar::f32, slots), window_(window), held_(static_cast<std::size_t>(slots.slots())) {}
 
   cache::mask rule() const override {
     const cache::mask eighth([](std::int64_t, std::int64_t key) { return key % 8 == 0; });
-    return cache::causal() & (cache::sliding(device_) | eighth);
+    return cache::causal() & (cache::sliding(window_) | eighth);
   }
 
   void append(const cache::step& step, const at::Tensor& k, const at::Tensor& v) override {
@@ -74,13 +74,13 @@ class thinning_layer final : public cache::layer {
     return at::from_blob(data, {length, shape().kv_heads, shape().head_dim}).transpose(0, 1).clone();
   }
 
-  int device_;
+  int window_;
   std::vector<tokens> held_;  // [slots]
 };
 
-cache::layer_factory thinning(int near) {
-  return [near](int, const cache::kv_cache_spec& shape, const cache::slot_table& slots) {
-    return std::make_unique<thinning_layer>(shape, slots, near);
+cache::layer_factory thinning(int window) {
+  return [window](int, const cache::kv_cache_spec& shape, const cache::slot_table& slots) {
+    return std::make_unique<thinning_layer>(shape, slots, window);
   };
 }
 //]

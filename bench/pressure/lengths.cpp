@@ -1,5 +1,7 @@
 #include "lengths.hpp"
 
+#include <cogen/policy.hpp>
+
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/use_awaitable.hpp>

@@ -2,6 +2,8 @@
 
 #include "command_line.hpp"
 
+#include <cogen/policy.hpp>
+
 #include <boost/json/parse.hpp>
 #include <fmt/format.h>
 

@@ -6,6 +6,8 @@
 #include "network/backend/reference/shared_pages.hpp"
 #include "plain_backend.hpp"
 
+#include <cogen/policy.hpp>
+
 #include <ATen/TensorOperators.h>
 #include <boost/asio/bind_executor.hpp>
 

@@ -2,6 +2,7 @@
 #include "toy_runner.hpp"
 
 #include <cogen/decoding/best_of.hpp>
+#include <cogen/policy.hpp>
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>

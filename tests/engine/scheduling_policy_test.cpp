@@ -2,6 +2,8 @@
 #include "model_engines.hpp"
 #include "toy_runner.hpp"
 
+#include <cogen/policy.hpp>
+
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/unit_test.hpp>
 

@@ -1,6 +1,8 @@
 // Requests that may become long, beside each other in memory for the whole length of two.
 #include "kept_engines.hpp"
 
+#include <cogen/policy.hpp>
+
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
