@@ -30,7 +30,7 @@ namespace {
 using namespace cogen;
 using namespace cogen::kernels;
 
-tiled_matrix random_matrix(weight_format format, std::int64_t outputs, std::int64_t inputs, worker_pool& workers,
+tiled_matrix random_matrix(cogen::element_type format, std::int64_t outputs, std::int64_t inputs, worker_pool& workers,
                            weight_arena& arena) {
   const std::int64_t bytes = row_bytes(format, inputs);
   std::vector<std::byte> row(static_cast<std::size_t>(bytes * tile_lanes));
@@ -77,16 +77,16 @@ double arithmetic_peak(const execution& run) {
 
 struct model_shape {
   const char* name;
-  weight_format format;
+  cogen::element_type format;
   std::int64_t outputs;
   std::int64_t inputs;
 };
 
 constexpr model_shape shapes[] = {
-    {"q|k|v", weight_format::q4_1, 960, 576},     {"o", weight_format::q4_1, 576, 576},
-    {"gate|up", weight_format::q4_1, 3072, 576},  {"down", weight_format::q4_1, 576, 1536},
-    {"head", weight_format::q8_0, 49152, 576},    {"mamba in", weight_format::bf16, 3072, 768},
-    {"mamba out", weight_format::bf16, 768, 1536}};
+    {"q|k|v", cogen::element_type::q4_1, 960, 576},     {"o", cogen::element_type::q4_1, 576, 576},
+    {"gate|up", cogen::element_type::q4_1, 3072, 576},  {"down", cogen::element_type::q4_1, 576, 1536},
+    {"head", cogen::element_type::q8_0, 49152, 576},    {"mamba in", cogen::element_type::bf16, 3072, 768},
+    {"mamba out", cogen::element_type::bf16, 768, 1536}};
 
 #if defined(__x86_64__)
 // Products of bytes that one thread does on registers alone, two operations each.
@@ -157,11 +157,11 @@ void bench_linear(execution run, const model_shape& shape, const peaks& peak,
 
 // Each format at the shape of a layer's feed-forward in a model of a billion weights.
 void bench_formats(const execution& run, const peaks& peak) {
-  using enum weight_format;
+  using enum cogen::element_type;
   constexpr std::int64_t row_counts[] = {1, 4, 16, 128};
-  for (const weight_format each :
+  for (const cogen::element_type each :
        {f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, mxfp4, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs})
-    bench_linear(run, {name_of(each).data(), each, 2048, 2048}, peak, row_counts);
+    bench_linear(run, {to_string(each).data(), each, 2048, 2048}, peak, row_counts);
 }
 
 // One layer's attention of `sequences` sequences of one length, each with `queries` new tokens.

@@ -221,17 +221,17 @@ void print(const settings& wanted, const machine& host, const limits& found) {
              wanted.again, found.int8 / 1e9, found.float32 / 1e9, found.bf16 / 1e9);
 }
 
-double bits_of(weight_format format) {
+double bits_of(cogen::element_type format) {
   constexpr std::int64_t inputs = quantized_block;
   return 8.0 * static_cast<double>(tile_bytes(storage_of(format), inputs)) / (tile_lanes * inputs);
 }
 
 void print_weight_bits() {
-  using enum weight_format;
+  using enum cogen::element_type;
   std::vector<std::string> formats;
-  for (const weight_format each :
+  for (const cogen::element_type each :
        {f32, f16, bf16, q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, mxfp4, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs})
-    formats.push_back(fmt::format("\"{}\": {}", name_of(each), bits_of(each)));
+    formats.push_back(fmt::format("\"{}\": {}", to_string(each), bits_of(each)));
   fmt::print("{{{}}}\n", fmt::join(formats, ", "));
 }
 

@@ -53,9 +53,9 @@ std::vector<float> floats(std::int64_t count, float value = 0.1F) {
 }
 
 tiled_matrix matrix(std::int64_t outputs, std::int64_t inputs, worker_pool& workers) {
-  const auto bytes = static_cast<std::size_t>(row_bytes(weight_format::bf16, inputs) * tile_lanes);
+  const auto bytes = static_cast<std::size_t>(row_bytes(cogen::element_type::bf16, inputs) * tile_lanes);
   std::vector<std::byte> row(bytes, std::byte{0x3c});
-  const weight_source source{weight_format::bf16, outputs,
+  const weight_source source{cogen::element_type::bf16, outputs,
                              [&](std::int64_t, std::int64_t, std::byte*) { return row.data(); }};
   return tiled_matrix({&source, 1}, inputs, workers, nullptr);
 }

@@ -33,31 +33,30 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(weights_as_stored)
 
-using kernels::weight_format;
 using kernels::weight_packing;
 
 constexpr int hidden = 256, inner = 512, kv_width = 128;
 
 /// How a file stores the matrices of a layer.
 struct layer_formats {
-  weight_format q, k, v, o, gate, up, down;
+  element_type q, k, v, o, gate, up, down;
 };
 
 constexpr layer_formats layers[] = {
-    {weight_format::q4_k, weight_format::q4_k, weight_format::q6_k, weight_format::q8_0, weight_format::q5_k,
-     weight_format::q5_1, weight_format::q4_1},
-    {weight_format::q5_0, weight_format::q4_0, weight_format::q6_k, weight_format::mxfp4, weight_format::q2_k,
-     weight_format::q3_k, weight_format::iq4_xs},
-    {weight_format::q8_0, weight_format::f16, weight_format::q8_0, weight_format::iq4_nl, weight_format::mxfp4,
-     weight_format::mxfp4, weight_format::q6_k},
-    {weight_format::q8_0, weight_format::mxfp4, weight_format::q5_k, weight_format::q4_k, weight_format::q6_k,
-     weight_format::q6_k, weight_format::q5_k},
+    {element_type::q4_k, element_type::q4_k, element_type::q6_k, element_type::q8_0, element_type::q5_k,
+     element_type::q5_1, element_type::q4_1},
+    {element_type::q5_0, element_type::q4_0, element_type::q6_k, element_type::mxfp4, element_type::q2_k,
+     element_type::q3_k, element_type::iq4_xs},
+    {element_type::q8_0, element_type::f16, element_type::q8_0, element_type::iq4_nl, element_type::mxfp4,
+     element_type::mxfp4, element_type::q6_k},
+    {element_type::q8_0, element_type::mxfp4, element_type::q5_k, element_type::q4_k, element_type::q6_k,
+     element_type::q6_k, element_type::q5_k},
 };
 
 /// How a file stores the matrices of tokens. Without an output matrix, the embeddings are that, too.
 struct table_formats {
-  weight_format embeddings = weight_format::f32;
-  std::optional<weight_format> output = {};
+  element_type embeddings = element_type::f32;
+  std::optional<element_type> output = {};
 };
 
 constexpr int vocabulary = 3;
@@ -76,7 +75,7 @@ std::string file_of_layers(const table_formats& tables) {
   set("attention.head_count", 4);
   set("attention.head_count_kv", 2);
   std::uint32_t seed = 0;
-  const auto add = [&](const std::string& name, weight_format format, int rows, int columns) {
+  const auto add = [&](const std::string& name, element_type format, int rows, int columns) {
     const auto matrix = kernels::random_rows(format, rows, columns, ++seed);
     draft.add(name + ".weight", {static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows)},
               kernels::ggml_number(format),
@@ -216,13 +215,13 @@ tables_of_file read_tables(const table_formats& formats, device_weights bits) {
 
 BOOST_AUTO_TEST_CASE(embeddings_and_outputs_keep_their_codes_or_have_8_bits) {
   using enum device_weights;
-  const auto check = [](weight_format format, device_weights bits, weight_packing expected) {
-    const auto [embedding, head] = read_tables({format, weight_format::q6_k}, bits);
+  const auto check = [](element_type format, device_weights bits, weight_packing expected) {
+    const auto [embedding, head] = read_tables({format, element_type::q6_k}, bits);
     BOOST_TEST((embedding.table.packing == expected));
     BOOST_TEST((head.product.packing == (bits == whole  ? weight_packing::whole
                                          : bits == int8 ? weight_packing::int8
                                                         : weight_packing::int6)));
-    const auto numbers = read_tables({format, weight_format::q6_k}, whole).embedding.table.weights;
+    const auto numbers = read_tables({format, element_type::q6_k}, whole).embedding.table.weights;
     const auto ops = device::backend_named("reference")->make_operators();
     const auto ids = at::arange(vocabulary, at::kInt);
     const auto found = at::empty({vocabulary, hidden}, at::kFloat);
@@ -232,31 +231,31 @@ BOOST_AUTO_TEST_CASE(embeddings_and_outputs_keep_their_codes_or_have_8_bits) {
     BOOST_TEST(((found - numbers).norm() / numbers.norm()).item<float>() < (is_exact ? 1e-6F : 0.02F));
   };
   for (const auto format : kernels::all_formats) check(format, int8, weight_packing::int8);
-  for (const auto format : {weight_format::f32, weight_format::f16, weight_format::bf16}) {
+  for (const auto format : {element_type::f32, element_type::f16, element_type::bf16}) {
     check(format, whole, weight_packing::whole);
     check(format, stored, weight_packing::whole);
     check(format, int4, weight_packing::int8);
   }
   for (const auto bits : {stored, int4}) {
-    check(weight_format::q4_0, bits, weight_packing::int4);
-    check(weight_format::q4_k, bits, weight_packing::int4);
-    check(weight_format::q5_k, bits, weight_packing::int5);
-    check(weight_format::q6_k, bits, weight_packing::int6);
-    check(weight_format::q2_k, bits, weight_packing::int6_zeros);
-    check(weight_format::q8_0, bits, weight_packing::int8_groups);
-    check(weight_format::mxfp4, bits, weight_packing::mxfp4);
+    check(element_type::q4_0, bits, weight_packing::int4);
+    check(element_type::q4_k, bits, weight_packing::int4);
+    check(element_type::q5_k, bits, weight_packing::int5);
+    check(element_type::q6_k, bits, weight_packing::int6);
+    check(element_type::q2_k, bits, weight_packing::int6_zeros);
+    check(element_type::q8_0, bits, weight_packing::int8_groups);
+    check(element_type::mxfp4, bits, weight_packing::mxfp4);
   }
 }
 
 BOOST_AUTO_TEST_CASE(embeddings_that_are_the_output_matrix_are_in_memory_once) {
   using enum device_weights;
   for (const auto bits : {whole, stored, int8, int4}) {
-    const auto [embedding, head] = read_tables({weight_format::q8_0}, bits);
+    const auto [embedding, head] = read_tables({element_type::q8_0}, bits);
     BOOST_TEST(embedding.table.weights.is_same(head.product.weights));
     BOOST_TEST((bits == whole || embedding.table.scales.is_same(head.product.scales)));
     BOOST_TEST((embedding.table.type() == at::kFloat));
   }
-  const auto [embedding, head] = read_tables({weight_format::q8_0, weight_format::q8_0}, stored);
+  const auto [embedding, head] = read_tables({element_type::q8_0, element_type::q8_0}, stored);
   BOOST_TEST(!embedding.table.weights.is_same(head.product.weights));
 }
 
@@ -268,20 +267,20 @@ BOOST_AUTO_TEST_CASE(the_bytes_of_an_output_matrix_are_those_of_its_codes) {
         ->weight_bytes();
   };
   constexpr std::int64_t numbers = std::int64_t{vocabulary} * hidden;
-  const auto in_float32 = bytes({weight_format::f32}), tied = bytes({weight_format::q6_k});
+  const auto in_float32 = bytes({element_type::f32}), tied = bytes({element_type::q6_k});
   BOOST_TEST(in_float32 - tied == 4 * numbers - (numbers + 4 * numbers / 16));  // a byte each here, a scale for 16
-  BOOST_TEST(bytes({weight_format::f32, weight_format::q6_k}) == tied);
+  BOOST_TEST(bytes({element_type::f32, element_type::q6_k}) == tied);
 }
 
 BOOST_AUTO_TEST_CASE(models_with_quantized_embeddings_compute_what_they_do_with_whole_ones) {
-  for (const auto format : {weight_format::q4_k, weight_format::q6_k, weight_format::q8_0, weight_format::mxfp4}) {
+  for (const auto format : {element_type::q4_k, element_type::q6_k, element_type::q8_0, element_type::mxfp4}) {
     check_model(file_in_folder{{format}}.path);
-    check_model(file_in_folder{{format, weight_format::q5_k}}.path);
+    check_model(file_in_folder{{format, element_type::q5_k}}.path);
   }
 }
 
 BOOST_AUTO_TEST_CASE(ranks_read_their_rows_of_the_whole_table) {
-  const file_in_folder file{{weight_format::q6_k}};
+  const file_in_folder file{{element_type::q6_k}};
   const load::checkpoint files(file.path);
   const auto ops = device::backend_named("reference")->make_operators();
   for (const auto bits : {device_weights::stored, device_weights::int8}) {

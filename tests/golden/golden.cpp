@@ -24,21 +24,20 @@ std::vector<Number> read(const load::tensor_file& file, const load::tensor_info&
   return values;
 }
 
-const load::tensor_info& tensor_named(const load::tensor_file& file, const std::string& name, load::element_type type) {
+const load::tensor_info& tensor_named(const load::tensor_file& file, const std::string& name, element_type type) {
   const auto* tensor = file.find(name);
   if (tensor == nullptr || tensor->type != type) {
-    throw std::runtime_error(
-        fmt::format("{}: no tensor {} of type {}", file.path().string(), name, load::to_string(type)));
+    throw std::runtime_error(fmt::format("{}: no tensor {} of type {}", file.path().string(), name, to_string(type)));
   }
   return *tensor;
 }
 
 std::vector<token> read_ids(const load::tensor_file& file, const std::string& name) {
-  return read<token>(file, tensor_named(file, name, load::element_type::i32));
+  return read<token>(file, tensor_named(file, name, element_type::i32));
 }
 
 std::vector<reference_row> read_rows(const load::tensor_file& file, const std::string& name) {
-  const auto& tensor = tensor_named(file, name, load::element_type::f32);
+  const auto& tensor = tensor_named(file, name, element_type::f32);
   const auto values = read<float>(file, tensor);
   const auto vocabulary = static_cast<std::size_t>(tensor.shape.at(1));
   std::vector<token> ids(vocabulary);
@@ -53,9 +52,9 @@ std::vector<reference_row> read_rows(const load::tensor_file& file, const std::s
 
 std::vector<beam> read_beams(const load::tensor_file& file, const std::string& ids, const std::string& scores) {
   if (file.find(ids) == nullptr) return {};
-  const auto& tensor = tensor_named(file, ids, load::element_type::i32);
+  const auto& tensor = tensor_named(file, ids, element_type::i32);
   const auto tokens = read<token>(file, tensor);
-  const auto values = read<float>(file, tensor_named(file, scores, load::element_type::f32));
+  const auto values = read<float>(file, tensor_named(file, scores, element_type::f32));
   if (tensor.shape.size() != 2 || tensor.shape[0] != std::ssize(values))
     throw std::runtime_error(fmt::format("{}: {} is not one row for each of {}", file.path().string(), ids, scores));
   std::vector<beam> beams;

@@ -20,8 +20,6 @@ namespace cogen::golden {
 
 namespace {
 
-using load::element_type;
-
 bool is_floating_point(element_type type) {
   return type == element_type::f32 || type == element_type::f16 || type == element_type::bf16;
 }
@@ -37,7 +35,7 @@ std::string encode(std::span<const float> values, element_type type) {
 }
 
 std::vector<float> decode(std::string_view bytes, element_type type) {
-  const auto [elements, block_bytes] = load::layout(type);
+  const auto [elements, block_bytes] = layout(type);
   std::vector<float> values(bytes.size() / block_bytes * static_cast<std::size_t>(elements));
   load::dequantize(type, std::as_bytes(std::span(bytes)), values);
   return values;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "formats/checkpoint/element_type.hpp"
+#include "formats/checkpoint/quantized_blocks.hpp"
 #include "load/temporary_folder.hpp"
 #include "load/weights_file.hpp"
 
@@ -13,12 +13,12 @@
 namespace cogen::golden {
 
 /// float32, bfloat16 or float16. Throws std::invalid_argument for another name.
-load::element_type stored_type_named(std::string_view name);
+element_type stored_type_named(std::string_view name);
 
 /// How weights are stored otherwise.
 struct stored_form {
-  std::optional<load::element_type> type;  // of each tensor that has exactly its numbers so
-  int shards = 0;                          // files, of which each next tensor is in the next one; 0: as they are
+  std::optional<element_type> type;  // of each tensor that has exactly its numbers so
+  int shards = 0;                    // files, of which each next tensor is in the next one; 0: as they are
 };
 
 /// A copy of a model's folder whose weights are stored in another form; tensors of other than floating-point numbers

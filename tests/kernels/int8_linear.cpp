@@ -13,10 +13,10 @@ namespace {
 
 using problem = linear_problem;
 
-constexpr weight_format quantized_formats[] = {
-    weight_format::q4_0,   weight_format::q4_1,  weight_format::q5_0,  weight_format::q5_1, weight_format::q8_0,
-    weight_format::iq4_nl, weight_format::mxfp4, weight_format::q2_k,  weight_format::q3_k, weight_format::q4_k,
-    weight_format::q5_k,   weight_format::q6_k,  weight_format::iq4_xs};
+constexpr element_type quantized_formats[] = {
+    element_type::q4_0,   element_type::q4_1,  element_type::q5_0,  element_type::q5_1, element_type::q8_0,
+    element_type::iq4_nl, element_type::mxfp4, element_type::q2_k,  element_type::q3_k, element_type::q4_k,
+    element_type::q5_k,   element_type::q6_k,  element_type::iq4_xs};
 
 execution fast(execution run) {
   run.mode = compute_type::int8;
@@ -71,10 +71,10 @@ BOOST_AUTO_TEST_SUITE(int8_linear_test)
 
 BOOST_AUTO_TEST_CASE(is_the_product_of_rounded_rows_for_every_format_and_number_of_rows) {
   worker_pool workers(2);
-  for (const weight_format format : quantized_formats)
+  for (const element_type format : quantized_formats)
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 33, 100, 130})
       for_each_set(workers, [&](const execution& run) {
-        BOOST_TEST_CONTEXT(name_of(format) << ", " << rows << " rows") {
+        BOOST_TEST_CONTEXT(to_string(format) << ", " << rows << " rows") {
           const problem layer(format, rows, 136, whole_blocks(format, 160), workers);
           BOOST_TEST(layer.error(layer.multiply(fast(run)), rounded(layer.x)) < 2e-6);
         }
@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(is_the_product_of_rounded_rows_for_every_format_and_number_
 BOOST_AUTO_TEST_CASE(awkward_shapes_are_products_of_rounded_rows) {
   worker_pool workers(2);
   for_each_set(workers, [&](const execution& run) {
-    for (const weight_format format : {weight_format::q4_1, weight_format::q8_0})
+    for (const element_type format : {element_type::q4_1, element_type::q8_0})
       for (const std::int64_t outputs : {1, 7, 8, 24, 31, 32, 33, 64, 65, 72, 97})
         for (const std::int64_t inputs : {32, 64, 320, 352, 704})
           for (const std::int64_t rows : {1, 5, 20}) {
@@ -98,13 +98,13 @@ BOOST_AUTO_TEST_CASE(quantized_weights_give_the_same_bits_on_every_instruction_s
   worker_pool workers(2);
   const auto sets = tested_instruction_sets();
   if (sets.size() < 2) BOOST_TEST_MESSAGE("SKIPPED: this machine has one instruction set");
-  for (const weight_format format : quantized_formats)
+  for (const element_type format : quantized_formats)
     for (const std::int64_t rows : {1, 2, 5, 9, 40}) {
       const problem layer(format, rows, 200, whole_blocks(format, 672), workers);
       const std::vector<float> expected = layer.multiply({&workers, sets.front(), compute_type::int8});
       for (const instruction_set set : sets) {
         const std::vector<float> y = layer.multiply({&workers, set, compute_type::int8});
-        BOOST_TEST(same_bits(y.data(), expected.data(), rows * 200), name_of(format)
+        BOOST_TEST(same_bits(y.data(), expected.data(), rows * 200), to_string(format)
                                                                          << ", " << rows << " rows, " << name_of(set));
       }
     }
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(quantized_weights_give_the_same_bits_on_every_instruction_s
 
 BOOST_AUTO_TEST_CASE(an_input_far_larger_than_the_others_takes_half_as_much_of_their_precision) {
   worker_pool workers(1);
-  problem layer(weight_format::q8_0, 40, 64, 32, workers), by_the_largest(weight_format::q8_0, 40, 64, 32, workers);
+  problem layer(element_type::q8_0, 40, 64, 32, workers), by_the_largest(element_type::q8_0, 40, 64, 32, workers);
   for (std::size_t row = 0; row < 40; ++row) layer.x[32 * row + row % 32] = 30.0F;
   const std::vector<float> y = layer.multiply({&workers, preferred_instruction_set(), compute_type::int8});
   by_the_largest.x = rounded(layer.x, [](const magnitudes& sizes) { return sizes.largest; });
@@ -125,7 +125,7 @@ BOOST_AUTO_TEST_CASE(the_largest_sums_of_integers_are_exact_on_every_instruction
     std::vector<std::byte> block(34, static_cast<std::byte>(weight));
     const std::uint16_t scale = float_to_f16(1.0F);
     std::memcpy(block.data(), &scale, sizeof scale);
-    const weight_source source{weight_format::q8_0, 1,
+    const weight_source source{element_type::q8_0, 1,
                                [&](std::int64_t, std::int64_t, std::byte*) { return block.data(); }};
     const tiled_matrix packed({&source, 1}, 32, workers);
     for (const float sign : {-127.0F, 127.0F}) {
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(bf16_weights_meet_rows_rounded_to_bf16) {
       for (const std::int64_t inputs : {1, 2, 157, 576})
         for (const std::int64_t rows : {1, 3, 4, 5, 12, 13, 40, 130})
           BOOST_TEST_CONTEXT(outputs << " x " << inputs << ", " << rows << " rows") {
-            const problem layer(weight_format::bf16, rows, outputs, inputs, workers);
+            const problem layer(element_type::bf16, rows, outputs, inputs, workers);
             BOOST_TEST(layer.error(layer.multiply(run), rounded_to_bf16(layer.x)) < 4e-6);
           }
   });
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(bf16_weights_meet_rows_rounded_to_bf16) {
 BOOST_AUTO_TEST_CASE(other_weights_are_multiplied_exactly) {
   worker_pool workers(2);
   for_each_set(workers, [&](const execution& run) {
-    for (const weight_format format : {weight_format::f32, weight_format::f16}) {
+    for (const element_type format : {element_type::f32, element_type::f16}) {
       const problem layer(format, 5, 100, 157, workers);
       const std::vector<float> y = layer.multiply(fast(run)), expected = layer.multiply(run);
       BOOST_TEST(same_bits(y.data(), expected.data(), 500));
@@ -173,7 +173,7 @@ BOOST_AUTO_TEST_CASE(other_weights_are_multiplied_exactly) {
 BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch_and_on_any_number_of_threads) {
   worker_pool single(1), three(3);
   std::mt19937 engine(5);
-  for (const weight_format format : all_formats)
+  for (const element_type format : all_formats)
     for_each_set(single, [&](const execution& run) {
       const problem whole(format, 150, 200, whole_blocks(format, is_quantized(format) ? 672 : 283), single);
       const std::int64_t n = whole.packed.outputs();
@@ -192,7 +192,7 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch_and_on_any_number_of_t
 
 BOOST_AUTO_TEST_CASE(bias_and_residual_come_after_the_sum) {
   worker_pool workers(2);
-  for (const weight_format format : {weight_format::q8_0, weight_format::bf16})
+  for (const element_type format : {element_type::q8_0, element_type::bf16})
     for (const std::int64_t rows : {1, 9, 31})
       for_each_set(workers, [&](const execution& run) {
         const problem layer(format, rows, 100, 64, workers);
@@ -222,7 +222,7 @@ BOOST_AUTO_TEST_CASE(bias_and_residual_come_after_the_sum) {
 
 BOOST_AUTO_TEST_CASE(a_row_with_an_input_beyond_all_bounds_spoils_only_itself) {
   worker_pool workers(2);
-  for (const weight_format format : quantized_formats)
+  for (const element_type format : quantized_formats)
     for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity(), 0x1p100F})
       for_each_set(workers, [&](const execution& run) {
         const std::int64_t inputs = whole_blocks(format, 64);
@@ -241,7 +241,7 @@ BOOST_AUTO_TEST_CASE(a_row_with_an_input_beyond_all_bounds_spoils_only_itself) {
 BOOST_AUTO_TEST_CASE(zeros_and_the_smallest_and_largest_numbers_are_no_exception) {
   worker_pool workers(2);
   for_each_set(workers, [&](const execution& run) {
-    problem layer(weight_format::q4_1, 4, 64, 64, workers);
+    problem layer(element_type::q4_1, 4, 64, 64, workers);
     std::fill_n(layer.x.begin(), 64, 0.0F);
     std::fill_n(layer.x.begin() + 64, 64, std::numeric_limits<float>::denorm_min());
     std::fill_n(layer.x.begin() + 128, 64, -0.0F);
@@ -254,9 +254,9 @@ BOOST_AUTO_TEST_CASE(zeros_and_the_smallest_and_largest_numbers_are_no_exception
 
 BOOST_AUTO_TEST_CASE(several_sources_multiply_like_one) {
   worker_pool workers(2);
-  const encoder_rows q = random_rows(weight_format::q4_1, 72, 64, 1);
-  const encoder_rows k = random_rows(weight_format::bf16, 24, 64, 2);
-  const encoder_rows v = random_rows(weight_format::f16, 24, 64, 3);
+  const encoder_rows q = random_rows(element_type::q4_1, 72, 64, 1);
+  const encoder_rows k = random_rows(element_type::bf16, 24, 64, 2);
+  const encoder_rows v = random_rows(element_type::f16, 24, 64, 3);
   const weight_source sources[] = {q.source(), k.source(), v.source()};
   const tiled_matrix qkv(sources, 64, workers);
   const std::vector<float> x = random_floats(3 * 64, 8);
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(several_sources_multiply_like_one) {
 
 BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
   worker_pool workers(2);
-  for (const weight_format format : all_formats)
+  for (const element_type format : all_formats)
     for (const std::int64_t rows : {1, 2, 5, 13, 40}) {
       const problem layer(format, rows, 136, whole_blocks(format, is_quantized(format) ? 672 : 157), workers);
       check_emulations(workers, [&](const execution& run) { return layer.multiply(fast(run)); });

@@ -15,10 +15,10 @@ BOOST_AUTO_TEST_SUITE(linear_test)
 
 BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_for_every_format_and_number_of_rows) {
   worker_pool workers(2);
-  for (const weight_format format : all_formats)
+  for (const element_type format : all_formats)
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 11, 12, 13, 25, 40, 130})
       for_each_set(workers, [&](const execution& run) {
-        BOOST_TEST_CONTEXT(name_of(format) << ", " << rows << " rows") {
+        BOOST_TEST_CONTEXT(to_string(format) << ", " << rows << " rows") {
           const problem layer(format, rows, 136, whole_blocks(format, is_quantized(format) ? 160 : 157), workers);
           BOOST_TEST(layer.error(layer.multiply(run)) < 2e-6);
         }
@@ -31,7 +31,7 @@ BOOST_AUTO_TEST_CASE(awkward_shapes_agree_with_the_oracle) {
     for (const std::int64_t outputs : {1, 24, 31, 32, 33, 64, 65, 72, 97})
       for (const std::int64_t inputs : {1, 2, 3, 24, 72, 127, 128, 129, 300})
         for (const std::int64_t rows : {1, 5, 20}) {
-          const problem layer(weight_format::bf16, rows, outputs, inputs, workers);
+          const problem layer(element_type::bf16, rows, outputs, inputs, workers);
           BOOST_REQUIRE(layer.error(layer.multiply(run)) < 2e-6);
         }
   });
@@ -40,7 +40,7 @@ BOOST_AUTO_TEST_CASE(awkward_shapes_agree_with_the_oracle) {
 BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch_and_on_any_number_of_threads) {
   worker_pool single(1), three(3);
   std::mt19937 engine(5);
-  for (const weight_format format : all_formats)
+  for (const element_type format : all_formats)
     for_each_set(single, [&](const execution& run) {
       const problem whole(format, 150, 200, whole_blocks(format, is_quantized(format) ? 288 : 283), single);
       const std::int64_t n = whole.packed.outputs();
@@ -61,7 +61,7 @@ BOOST_AUTO_TEST_CASE(bias_and_residual_come_after_the_sum) {
   worker_pool workers(2);
   for (const std::int64_t rows : {1, 9, 31})
     for_each_set(workers, [&](const execution& run) {
-      const problem layer(weight_format::q8_0, rows, 100, 64, workers);
+      const problem layer(element_type::q8_0, rows, 100, 64, workers);
       const std::vector<float> bias = random_floats(100, 3);
       const std::vector<float> plain = layer.multiply(run);
       const std::vector<float> residual = random_floats(static_cast<std::size_t>(rows * 108), 4);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(bias_and_residual_come_after_the_sum) {
 BOOST_AUTO_TEST_CASE(a_row_that_is_not_finite_spoils_only_itself) {
   worker_pool workers(2);
   for_each_set(workers, [&](const execution& run) {
-    problem layer(weight_format::q4_1, 20, 64, 64, workers);
+    problem layer(element_type::q4_1, 20, 64, 64, workers);
     const std::vector<float> clean = layer.multiply(run);
     layer.x[7 * 64 + 3] = std::nanf("");
     const std::vector<float> spoilt = layer.multiply(run);
@@ -101,8 +101,8 @@ BOOST_AUTO_TEST_CASE(a_row_that_is_not_finite_spoils_only_itself) {
 
 BOOST_AUTO_TEST_CASE(several_sources_multiply_like_one) {
   worker_pool workers(2);
-  const encoder_rows q = random_rows(weight_format::q4_1, 72, 64, 1);
-  const encoder_rows k = random_rows(weight_format::f16, 24, 64, 2);
+  const encoder_rows q = random_rows(element_type::q4_1, 72, 64, 1);
+  const encoder_rows k = random_rows(element_type::f16, 24, 64, 2);
   const weight_source sources[] = {q.source(), k.source()};
   const tiled_matrix both(sources, 64, workers);
   const tiled_matrix alone({&sources[1], 1}, 64, workers);
@@ -147,7 +147,7 @@ BOOST_AUTO_TEST_CASE(products_together_have_the_bits_of_each_alone) {
 
 BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
   worker_pool workers(2);
-  for (const weight_format format : all_formats)
+  for (const element_type format : all_formats)
     for (const std::int64_t rows : {1, 2, 5, 13, 40}) {
       const linear_problem layer(format, rows, 136, whole_blocks(format, is_quantized(format) ? 672 : 157), workers);
       check_emulations(workers, [&](const execution& run) { return layer.multiply(run); });

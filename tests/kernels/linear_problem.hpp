@@ -19,7 +19,7 @@ struct linear_problem {
   std::vector<float> x;
   std::int64_t rows;
 
-  linear_problem(weight_format format, std::int64_t m, std::int64_t n, std::int64_t k, worker_pool& workers)
+  linear_problem(element_type format, std::int64_t m, std::int64_t n, std::int64_t k, worker_pool& workers)
       : weights(random_rows(format, n, k, 17)), x(random_floats(static_cast<std::size_t>(m * k), 23)), rows(m) {
     const weight_source source = weights.source();
     packed = tiled_matrix({&source, 1}, k, workers);

@@ -25,7 +25,7 @@ std::string file_with(const encoder_rows& rows) {
   return draft.bytes();
 }
 
-tiled_matrix tiled(const load::weight& matrix, weight_format format, worker_pool& workers) {
+tiled_matrix tiled(const load::weight& matrix, element_type format, worker_pool& workers) {
   const weight_source source{format, matrix.rows(), [&](std::int64_t first, std::int64_t last, std::byte* scratch) {
                                const auto bytes = static_cast<std::size_t>(last - first) * matrix.row_bytes();
                                matrix.read_rows(first, last, {scratch, bytes});
@@ -44,13 +44,6 @@ boost::test_tools::assertion_result has_default_model(boost::unit_test::test_uni
   return result;
 }
 
-weight_format format_of(const load::weight& matrix) {
-  const auto* found = std::ranges::find_if(
-      all_formats, [&](weight_format format) { return name_of(format) == to_string(matrix.type()); });
-  BOOST_REQUIRE_MESSAGE(found != std::end(all_formats), matrix.name());
-  return *found;
-}
-
 BOOST_AUTO_TEST_SUITE(loaded_product_test)
 
 BOOST_AUTO_TEST_CASE(the_default_model_takes_its_files_size_and_a_tenth_at_most,
@@ -60,7 +53,7 @@ BOOST_AUTO_TEST_CASE(the_default_model_takes_its_files_size_and_a_tenth_at_most,
   for (const auto& name : files.weight_names()) {
     const auto matrix = files.find(name).value();
     const auto tiles = static_cast<std::size_t>((matrix.rows() + tile_lanes - 1) / tile_lanes);
-    bytes += tiles * tile_bytes(storage_of(format_of(matrix)), matrix.columns());
+    bytes += tiles * tile_bytes(storage_of(matrix.type()), matrix.columns());
   }
   BOOST_TEST(bytes <= std::filesystem::file_size(default_model()) / 10 * 11);
 }
@@ -68,12 +61,12 @@ BOOST_AUTO_TEST_CASE(the_default_model_takes_its_files_size_and_a_tenth_at_most,
 BOOST_AUTO_TEST_CASE(weights_of_every_format_are_loaded_and_multiplied) {
   worker_pool workers(2);
   const temporary_folder folder;
-  for (const weight_format format : all_formats) BOOST_TEST_CONTEXT(name_of(format)) {
+  for (const element_type format : all_formats) BOOST_TEST_CONTEXT(to_string(format)) {
       const auto inputs = whole_blocks(format, 288);
       linear_problem layer(format, 7, 72, inputs, workers);
       const load::checkpoint files(folder.write("model.gguf", file_with(layer.weights)));
       const auto up = files.at("model.layers.0.mlp.up_proj.weight", {72, inputs});
-      BOOST_TEST(to_string(up.type()) == name_of(format));
+      BOOST_TEST(to_string(up.type()) == to_string(format));
       std::vector<float> values(layer.weights.values.size());
       up.read_rows_as_float(0, up.rows(), values);
       BOOST_TEST(same_bits(values.data(), layer.weights.values.data(), up.rows() * inputs));

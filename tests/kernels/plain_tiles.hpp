@@ -90,48 +90,48 @@ class plain_tiles {
   kept weight(const std::byte* row, std::int64_t input) const {
     const auto index = static_cast<int>(input % quantized_block);
     switch (source_.format) {
-      case weight_format::q4_0: {
+      case element_type::q4_0: {
         const auto block = block_of<load::q4_0_block>(row, input / 32);
         return {block.scale, 0, {}, nibble(block.nibbles, input % 32)};
       }
-      case weight_format::q4_1: {
+      case element_type::q4_1: {
         const auto block = block_of<load::q4_1_block>(row, input / 32);
         return {block.scale, block.minimum, {}, nibble(block.nibbles, input % 32)};
       }
-      case weight_format::q5_0: {
+      case element_type::q5_0: {
         const auto block = block_of<load::q5_0_block>(row, input / 32);
         return {block.scale, 0, {}, five_bits(block, input % 32)};
       }
-      case weight_format::q5_1: {
+      case element_type::q5_1: {
         const auto block = block_of<load::q5_1_block>(row, input / 32);
         return {block.scale, block.minimum, {}, five_bits(block, input % 32)};
       }
-      case weight_format::q8_0: {
+      case element_type::q8_0: {
         const auto block = block_of<load::q8_0_block>(row, input / 32);
         return {block.scale, 0, {}, block.quants[input % 32] + 128};
       }
-      case weight_format::iq4_nl: {
+      case element_type::iq4_nl: {
         const auto block = block_of<load::iq4_nl_block>(row, input / 32);
         return {block.scale, 0, {}, nibble(block.nibbles, input % 32)};
       }
-      case weight_format::mxfp4: {
+      case element_type::mxfp4: {
         const auto block = block_of<load::mxfp4_block>(row, input / 32);
         return {static_cast<std::uint16_t>(block.exponent - 1), 0, {}, nibble(block.nibbles, input % 32)};
       }
-      case weight_format::q4_k:
+      case element_type::q4_k:
         return weight_with_minimum(block_of<load::q4_k_block>(row, input / 256), index);
-      case weight_format::q5_k:
+      case element_type::q5_k:
         return weight_with_minimum(block_of<load::q5_k_block>(row, input / 256), index);
-      case weight_format::q2_k: {
+      case element_type::q2_k: {
         const auto block = block_of<load::q2_k_block>(row, input / 256);
         return {block.scale, negated(block.minimum), halves(block, index), block.value(index)};
       }
-      case weight_format::q3_k: {
+      case element_type::q3_k: {
         const auto block = block_of<load::q3_k_block>(row, input / 256);
         const int first = index / 32 * 2;
         return {block.scale, 0, {block.scale_of(first) - 32, block.scale_of(first + 1) - 32}, block.value(index)};
       }
-      case weight_format::iq4_xs: {
+      case element_type::iq4_xs: {
         const auto block = block_of<load::iq4_xs_block>(row, input / 256);
         return {block.scale, 0, {block.scale_of(index / 32) - 32}, block.value(index)};
       }

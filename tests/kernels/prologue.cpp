@@ -47,13 +47,13 @@ std::vector<float> product_of(const execution& run, const linear_problem& weight
 /// Runs check(run, problem) in both modes, for some formats and numbers of rows, on each instruction set.
 template <class Check>
 void for_each_product(worker_pool& workers, Check check) {
-  for (const weight_format format : {weight_format::f32, weight_format::bf16, weight_format::q4_1, weight_format::q8_0})
+  for (const element_type format : {element_type::f32, element_type::bf16, element_type::q4_1, element_type::q8_0})
     for (const std::int64_t rows : {1, 2, 8, 40, 130})
       for_each_set(workers, [&](execution run) {
         const linear_problem layer(format, rows, 100, 192, workers);
         for (const compute_type mode : {compute_type::float32, compute_type::int8}) {
           run.mode = mode;
-          BOOST_TEST_CONTEXT(name_of(format) << ", " << rows << " rows") check(run, layer);
+          BOOST_TEST_CONTEXT(to_string(format) << ", " << rows << " rows") check(run, layer);
         }
       });
 }

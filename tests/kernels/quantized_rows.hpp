@@ -1,6 +1,6 @@
 #pragma once
 
-#include "formats/checkpoint/element_type.hpp"
+#include "formats/checkpoint/quantized_blocks.hpp"
 #include "network/kernels/convert.hpp"
 #include "network/kernels/tiled_matrix.hpp"
 
@@ -15,7 +15,7 @@ namespace cogen::kernels {
 
 /// Random rows in a source format, and the values that GGML's definition of the format gives them.
 struct encoder_rows {
-  weight_format format;
+  element_type format;
   std::int64_t rows;
   std::int64_t inputs;
   std::vector<std::byte> bytes;
@@ -28,62 +28,61 @@ struct encoder_rows {
   }
 };
 
-inline constexpr weight_format all_formats[] = {
-    weight_format::f32,    weight_format::f16,   weight_format::bf16, weight_format::q4_0,
-    weight_format::q4_1,   weight_format::q5_0,  weight_format::q5_1, weight_format::q8_0,
-    weight_format::iq4_nl, weight_format::mxfp4, weight_format::q2_k, weight_format::q3_k,
-    weight_format::q4_k,   weight_format::q5_k,  weight_format::q6_k, weight_format::iq4_xs};
-
-inline bool is_quantized(weight_format format) { return format >= weight_format::q4_0; }
+inline constexpr element_type all_formats[] = {
+    element_type::f32,    element_type::f16,   element_type::bf16, element_type::q4_0,
+    element_type::q4_1,   element_type::q5_0,  element_type::q5_1, element_type::q8_0,
+    element_type::iq4_nl, element_type::mxfp4, element_type::q2_k, element_type::q3_k,
+    element_type::q4_k,   element_type::q5_k,  element_type::q6_k, element_type::iq4_xs};
 
 /// A number of inputs that the format can have: `inputs`, or the next whole number of blocks.
-inline std::int64_t whole_blocks(weight_format format, std::int64_t inputs) {
-  const std::int64_t block = format >= weight_format::q2_k ? 256 : is_quantized(format) ? 32 : 1;
+inline std::int64_t whole_blocks(element_type format, std::int64_t inputs) {
+  const std::int64_t block = layout(format).elements;
   return (inputs + block - 1) / block * block;
 }
 
 /// In the headers of GGUF files.
-inline std::uint32_t ggml_number(weight_format format) {
+inline std::uint32_t ggml_number(element_type format) {
   switch (format) {
-    case weight_format::f32:
+    case element_type::f32:
       return 0;
-    case weight_format::f16:
+    case element_type::f16:
       return 1;
-    case weight_format::bf16:
+    case element_type::bf16:
       return 30;
-    case weight_format::q4_0:
+    case element_type::q4_0:
       return 2;
-    case weight_format::q4_1:
+    case element_type::q4_1:
       return 3;
-    case weight_format::q5_0:
+    case element_type::q5_0:
       return 6;
-    case weight_format::q5_1:
+    case element_type::q5_1:
       return 7;
-    case weight_format::q8_0:
+    case element_type::q8_0:
       return 8;
-    case weight_format::iq4_nl:
+    case element_type::iq4_nl:
       return 20;
-    case weight_format::mxfp4:
+    case element_type::mxfp4:
       return 39;
-    case weight_format::q2_k:
+    case element_type::q2_k:
       return 10;
-    case weight_format::q3_k:
+    case element_type::q3_k:
       return 11;
-    case weight_format::q4_k:
+    case element_type::q4_k:
       return 12;
-    case weight_format::q5_k:
+    case element_type::q5_k:
       return 13;
-    case weight_format::q6_k:
+    case element_type::q6_k:
       return 14;
-    case weight_format::iq4_xs:
+    case element_type::iq4_xs:
       return 23;
+    default:
+      return ~0U;
   }
-  return ~0U;
 }
 
 class row_writer {
  public:
-  row_writer(weight_format format, std::int64_t rows, std::int64_t inputs, std::uint32_t seed)
+  row_writer(element_type format, std::int64_t rows, std::int64_t inputs, std::uint32_t seed)
       : engine_(seed), out_{format, rows, inputs, {}, {}} {}
 
   encoder_rows write() {
@@ -95,21 +94,21 @@ class row_writer {
  private:
   void add() {
     switch (out_.format) {
-      case weight_format::iq4_nl:
+      case element_type::iq4_nl:
         return add_iq4_nl();
-      case weight_format::mxfp4:
+      case element_type::mxfp4:
         return add_mxfp4();
-      case weight_format::q2_k:
+      case element_type::q2_k:
         return add_q2_k();
-      case weight_format::q3_k:
+      case element_type::q3_k:
         return add_q3_k();
-      case weight_format::iq4_xs:
+      case element_type::iq4_xs:
         return add_iq4_xs();
-      case weight_format::q4_k:
+      case element_type::q4_k:
         return add_block_with_minima<load::q4_k_block>();
-      case weight_format::q5_k:
+      case element_type::q5_k:
         return add_block_with_minima<load::q5_k_block>();
-      case weight_format::q6_k:
+      case element_type::q6_k:
         return add_q6_k();
       default:
         return is_quantized(out_.format) ? add_block() : add_number();
@@ -133,10 +132,10 @@ class row_writer {
   void add_number() {
     const float value = sample(0.1F);
     switch (out_.format) {
-      case weight_format::f32:
+      case element_type::f32:
         put(value);
         return out_.values.push_back(value);
-      case weight_format::f16:
+      case element_type::f16:
         return out_.values.push_back(put_half(value));
       default:
         put(float_to_bf16(value));
@@ -179,8 +178,7 @@ class row_writer {
     const auto block = random_block<load::iq4_nl_block>();
     const float scale = f16_to_float(block.scale);
     for (int index = 0; index < 32; ++index)
-      out_.values.push_back(scale *
-                            static_cast<float>(load::iq4_values[block.nibbles[index % 16] >> index / 16 * 4 & 15]));
+      out_.values.push_back(scale * static_cast<float>(iq4_values[block.nibbles[index % 16] >> index / 16 * 4 & 15]));
     put(block);
   }
 
@@ -221,14 +219,14 @@ class row_writer {
     const float scale = f16_to_float(block.scale);
     for (int index = 0; index < 256; ++index)
       out_.values.push_back(scale * static_cast<float>(block.scale_of(index / 32) - 32) *
-                            static_cast<float>(load::iq4_values[block.value(index)]));
+                            static_cast<float>(iq4_values[block.value(index)]));
     put(block);
   }
 
   void add_block() {
-    const bool minimum = out_.format == weight_format::q4_1 || out_.format == weight_format::q5_1;
-    const bool fifth = out_.format == weight_format::q5_0 || out_.format == weight_format::q5_1;
-    const bool eight = out_.format == weight_format::q8_0;
+    const bool minimum = out_.format == element_type::q4_1 || out_.format == element_type::q5_1;
+    const bool fifth = out_.format == element_type::q5_0 || out_.format == element_type::q5_1;
+    const bool eight = out_.format == element_type::q8_0;
     const float scale = put_half(sample(0.01F));
     const float offset = minimum ? put_half(sample(0.05F)) : 0.0F;
     const int zero = minimum || eight ? 0 : fifth ? 16 : 8;
@@ -254,7 +252,7 @@ class row_writer {
   encoder_rows out_;
 };
 
-inline encoder_rows random_rows(weight_format format, std::int64_t rows, std::int64_t inputs, std::uint32_t seed) {
+inline encoder_rows random_rows(element_type format, std::int64_t rows, std::int64_t inputs, std::uint32_t seed) {
   return row_writer(format, rows, inputs, seed).write();
 }
 

@@ -17,9 +17,9 @@ BOOST_AUTO_TEST_SUITE(packed_matrix_test)
 
 BOOST_AUTO_TEST_CASE(every_row_of_every_format_comes_back_exactly) {
   worker_pool workers(2);
-  for (const weight_format format : all_formats)
+  for (const element_type format : all_formats)
     for (const std::int64_t rows : {1, 63, 64, 72, 200})
-      BOOST_TEST_CONTEXT(name_of(format) << " with " << rows << " rows") {
+      BOOST_TEST_CONTEXT(to_string(format) << " with " << rows << " rows") {
         const std::int64_t inputs = whole_blocks(format, is_quantized(format) ? 96 : 71);
         const encoder_rows weights = random_rows(format, rows, inputs, 11);
         const weight_source source = weights.source();
@@ -37,10 +37,10 @@ BOOST_AUTO_TEST_CASE(every_row_of_every_format_comes_back_exactly) {
 
 BOOST_AUTO_TEST_CASE(every_byte_lies_where_the_layout_says) {
   worker_pool workers(2);
-  for (const weight_format format : all_formats)
+  for (const element_type format : all_formats)
     for (const std::int64_t rows : {1, 63, 64, 130})
       for (const std::int64_t inputs : {1, 96, 577})
-        BOOST_TEST_CONTEXT(name_of(format) << " [" << rows << ", " << inputs << "]") {
+        BOOST_TEST_CONTEXT(to_string(format) << " [" << rows << ", " << inputs << "]") {
           const encoder_rows weights = random_rows(format, rows, whole_blocks(format, inputs), 12);
           const weight_source source = weights.source();
           const tiled_matrix matrix({&source, 1}, weights.inputs, workers);
@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(every_byte_lies_where_the_layout_says) {
 
 BOOST_AUTO_TEST_CASE(tiles_take_hardly_more_than_the_file) {
   worker_pool workers(1);
-  for (const weight_format format : all_formats) BOOST_TEST_CONTEXT(name_of(format)) {
+  for (const element_type format : all_formats) BOOST_TEST_CONTEXT(to_string(format)) {
       const encoder_rows weights = random_rows(format, 128, 512, 1);
       const weight_source source = weights.source();
       const auto held = static_cast<double>(tiled_matrix({&source, 1}, 512, workers).bytes());
@@ -62,9 +62,9 @@ BOOST_AUTO_TEST_CASE(tiles_take_hardly_more_than_the_file) {
 
 BOOST_AUTO_TEST_CASE(sources_of_different_formats_lie_one_after_the_other) {
   worker_pool workers(2);
-  const encoder_rows q = random_rows(weight_format::q4_1, 72, 64, 1);
-  const encoder_rows k = random_rows(weight_format::q8_0, 24, 64, 2);
-  const encoder_rows v = random_rows(weight_format::f32, 24, 64, 3);
+  const encoder_rows q = random_rows(element_type::q4_1, 72, 64, 1);
+  const encoder_rows k = random_rows(element_type::q8_0, 24, 64, 2);
+  const encoder_rows v = random_rows(element_type::f32, 24, 64, 3);
   const weight_source sources[] = {q.source(), k.source(), v.source()};
   weight_arena arena;
   const tiled_matrix matrix(sources, 64, workers, &arena);
@@ -79,9 +79,9 @@ BOOST_AUTO_TEST_CASE(sources_of_different_formats_lie_one_after_the_other) {
 
 BOOST_AUTO_TEST_CASE(rows_may_be_given_in_scratch) {
   worker_pool workers(3);
-  const encoder_rows weights = random_rows(weight_format::q4_0, 150, 32, 5);
+  const encoder_rows weights = random_rows(element_type::q4_0, 150, 32, 5);
   weight_source source = weights.source();
-  const std::int64_t bytes = row_bytes(weight_format::q4_0, 32);
+  const std::int64_t bytes = row_bytes(element_type::q4_0, 32);
   source.read = [&](std::int64_t first, std::int64_t last, std::byte* scratch) -> const std::byte* {
     std::memcpy(scratch, weights.bytes.data() + first * bytes, static_cast<std::size_t>((last - first) * bytes));
     return scratch;
@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(weights_of_one_arena_lie_side_by_side_and_outlive_it) {
   tiled_matrix kept;
   {
     weight_arena arena(1 << 20);
-    const weight_source source{weight_format::f32, 64, [&](std::int64_t, std::int64_t, std::byte*) {
+    const weight_source source{element_type::f32, 64, [&](std::int64_t, std::int64_t, std::byte*) {
                                  return reinterpret_cast<const std::byte*>(values.data());
                                }};
     const tiled_matrix first({&source, 1}, 8, workers, &arena);
@@ -113,13 +113,15 @@ BOOST_AUTO_TEST_CASE(weights_of_one_arena_lie_side_by_side_and_outlive_it) {
 BOOST_AUTO_TEST_CASE(impossible_shapes_are_refused) {
   worker_pool workers(1);
   const auto never = [](std::int64_t, std::int64_t, std::byte*) -> const std::byte* { return nullptr; };
-  const auto packing = [&](weight_format format, std::int64_t rows, std::int64_t inputs) {
+  const auto packing = [&](element_type format, std::int64_t rows, std::int64_t inputs) {
     const weight_source source{format, rows, never};
     return tiled_matrix({&source, 1}, inputs, workers);
   };
-  BOOST_CHECK_THROW(packing(weight_format::f32, 0, 8), std::invalid_argument);
-  BOOST_CHECK_THROW(packing(weight_format::f32, 8, 0), std::invalid_argument);
-  BOOST_CHECK_THROW(packing(weight_format::q4_1, 8, 33), std::invalid_argument);
+  BOOST_CHECK_THROW(packing(element_type::f32, 0, 8), std::invalid_argument);
+  BOOST_CHECK_THROW(packing(element_type::f32, 8, 0), std::invalid_argument);
+  BOOST_CHECK_THROW(packing(element_type::q4_1, 8, 33), std::invalid_argument);
+  for (const auto without_tiles : {element_type::f64, element_type::i8, element_type::boolean})
+    BOOST_CHECK_THROW(packing(without_tiles, 8, 32), std::invalid_argument);
   BOOST_CHECK_THROW(tiled_matrix({}, 8, workers), std::invalid_argument);
 }
 
@@ -129,13 +131,13 @@ BOOST_AUTO_TEST_CASE(what_a_source_throws_reaches_the_caller) {
     if (first >= 128) throw std::runtime_error("the file ended");
     return scratch;
   };
-  const weight_source source{weight_format::f16, 256, broken};
+  const weight_source source{element_type::f16, 256, broken};
   BOOST_CHECK_THROW(tiled_matrix({&source, 1}, 8, workers), std::runtime_error);
 }
 
 BOOST_AUTO_TEST_CASE(embedding_gathers_rows_and_refuses_strangers) {
   worker_pool workers(2);
-  const encoder_rows weights = random_rows(weight_format::q8_0, 100, 32, 9);
+  const encoder_rows weights = random_rows(element_type::q8_0, 100, 32, 9);
   const weight_source source = weights.source();
   const tiled_matrix table({&source, 1}, 32, workers);
   const execution run{&workers, instruction_set::portable};

@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_CASE(rows_of_blocks_are_read_as_stored_and_as_floats) {
   const memory_file written(draft.bytes());
   const checkpoint files(written.path());
   const auto embedding = files.at("model.embed_tokens.weight", {4, 32});
-  BOOST_TEST((embedding.type() == element_type::q8_0));
+  BOOST_TEST((embedding.type() == cogen::element_type::q8_0));
   BOOST_TEST(embedding.row_bytes() == 34U);
   BOOST_TEST(embedding.bytes() == 4U * 34U);
   std::vector<std::byte> rows(68);
@@ -246,8 +246,8 @@ BOOST_AUTO_TEST_CASE(half_precision_and_shards_are_read) {
                R"("lm_head.weight":"model-00002-of-00002.safetensors"}})");
   const checkpoint files(folder.path());
   const auto embedding = files.at("model.embed_tokens.weight", {1, 3}), head = files.at("lm_head.weight", {1, 3});
-  BOOST_TEST((embedding.type() == element_type::bf16));
-  BOOST_TEST((head.type() == element_type::f16));
+  BOOST_TEST((embedding.type() == cogen::element_type::bf16));
+  BOOST_TEST((head.type() == cogen::element_type::f16));
   BOOST_TEST(floats(embedding, 0, 1) == (std::vector<float>{1, -2, 0x1p-126F}), boost::test_tools::per_element());
   BOOST_TEST(floats(head, 0, 1) == (std::vector<float>{1, -2, 0x1p-24F}), boost::test_tools::per_element());
   BOOST_TEST(!files.config().tie_embeddings);

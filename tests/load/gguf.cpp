@@ -107,10 +107,10 @@ BOOST_AUTO_TEST_CASE(a_file_of_the_gguf_package_is_read) {
   const auto* embedding = file.find("token_embd.weight");
   BOOST_REQUIRE(embedding != nullptr);
   BOOST_TEST(embedding->shape == (std::vector<std::int64_t>{3, 32}), boost::test_tools::per_element());
-  BOOST_TEST((embedding->type == element_type::f16));
+  BOOST_TEST((embedding->type == cogen::element_type::f16));
   const auto* query = file.find("blk.0.attn_q.weight");
   BOOST_REQUIRE(query != nullptr);
-  BOOST_TEST((query->type == element_type::q8_0));
+  BOOST_TEST((query->type == cogen::element_type::q8_0));
   BOOST_TEST(query->bytes == 32U * 34U);
   const auto* norm = file.find("output_norm.weight");
   BOOST_REQUIRE(norm != nullptr);

@@ -66,7 +66,7 @@ BOOST_AUTO_TEST_CASE(codes_and_scales_are_one_tensor) {
   BOOST_TEST((files.weight_names() == std::vector<std::string>{"down_proj"}));
   files.refuse_others(std::vector<std::string>{"down_proj"});
   const auto found = files.at("down_proj", {1, 2, 64});
-  BOOST_TEST((found.type() == element_type::mxfp4));
+  BOOST_TEST((found.type() == cogen::element_type::mxfp4));
   BOOST_TEST(found.row_bytes() == 34U);
   std::vector<float> values(64);
   for (int row = 0; row < 2; ++row) {
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(scales_without_a_number_are_named) {
 BOOST_AUTO_TEST_CASE(other_folders_keep_such_names) {
   const temporary_folder folder;
   draft({.config = R"({"model_type":"gpt_oss"})"}).write(folder);
-  BOOST_TEST((checkpoint(folder.path()).find("down_proj_blocks")->type() == element_type::u8));
+  BOOST_TEST((checkpoint(folder.path()).find("down_proj_blocks")->type() == cogen::element_type::u8));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

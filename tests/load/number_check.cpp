@@ -26,7 +26,7 @@ constexpr std::uint16_t f16_one = 0x3C00, f16_infinity = 0x7C00, f16_nan = 0x7E0
 
 // A quantized type, and where in a block its 16-bit fields lie.
 struct quantized_type {
-  element_type type;
+  cogen::element_type type;
   std::uint32_t ggml_number;
   std::size_t scale;
   std::optional<std::size_t> minimum;
@@ -35,15 +35,15 @@ struct quantized_type {
 };
 
 const std::vector<quantized_type> quantized_types = {
-    {element_type::q4_0, 2, 0, {}, 8, 0},         {element_type::q4_1, 3, 0, 2, 15, 1},
-    {element_type::q5_0, 6, 0, {}, 16, 0},        {element_type::q5_1, 7, 0, 2, 31, 1},
-    {element_type::q8_0, 8, 0, {}, 127, 0},       {element_type::q2_k, 10, 80, 82, 15 * 3, 15},
-    {element_type::q3_k, 11, 108, {}, 32 * 4, 0}, {element_type::q4_k, 12, 0, 2, 63 * 15, 63},
-    {element_type::q5_k, 13, 0, 2, 63 * 31, 63},  {element_type::q6_k, 14, 208, {}, 127 * 32, 0},
-    {element_type::iq4_nl, 20, 0, {}, 127, 0},    {element_type::iq4_xs, 23, 0, {}, 32 * 127, 0},
+    {cogen::element_type::q4_0, 2, 0, {}, 8, 0},         {cogen::element_type::q4_1, 3, 0, 2, 15, 1},
+    {cogen::element_type::q5_0, 6, 0, {}, 16, 0},        {cogen::element_type::q5_1, 7, 0, 2, 31, 1},
+    {cogen::element_type::q8_0, 8, 0, {}, 127, 0},       {cogen::element_type::q2_k, 10, 80, 82, 15 * 3, 15},
+    {cogen::element_type::q3_k, 11, 108, {}, 32 * 4, 0}, {cogen::element_type::q4_k, 12, 0, 2, 63 * 15, 63},
+    {cogen::element_type::q5_k, 13, 0, 2, 63 * 31, 63},  {cogen::element_type::q6_k, 14, 208, {}, 127 * 32, 0},
+    {cogen::element_type::iq4_nl, 20, 0, {}, 127, 0},    {cogen::element_type::iq4_xs, 23, 0, {}, 32 * 127, 0},
 };
 
-std::size_t block_bytes(element_type type) { return static_cast<std::size_t>(layout(type).bytes); }
+std::size_t block_bytes(cogen::element_type type) { return static_cast<std::size_t>(layout(type).bytes); }
 
 void put_half(std::string& bytes, std::size_t offset, std::uint16_t half) { bytes.replace(offset, 2, raw(half)); }
 
@@ -158,9 +158,9 @@ BOOST_AUTO_TEST_CASE(of_all_16_bit_numbers_those_are_found_that_are_not_finite) 
   for (std::uint32_t bits = 0; bits <= 0xFFFF; ++bits) {
     const auto half = static_cast<std::uint16_t>(bits);
     const auto bytes = std::as_bytes(std::span(&half, 1));
-    wrong += first_bad_number(element_type::f16, bytes).has_value() == std::isfinite(f16_to_f32(half));
-    wrong += first_bad_number(element_type::bf16, bytes).has_value() == std::isfinite(bf16_to_f32(half));
-    wrong += first_bad_number(element_type::i16, bytes).has_value();
+    wrong += first_bad_number(cogen::element_type::f16, bytes).has_value() == std::isfinite(f16_to_f32(half));
+    wrong += first_bad_number(cogen::element_type::bf16, bytes).has_value() == std::isfinite(bf16_to_f32(half));
+    wrong += first_bad_number(cogen::element_type::i16, bytes).has_value();
   }
   BOOST_TEST(wrong == 0U);
 }

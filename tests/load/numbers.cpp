@@ -41,9 +41,10 @@ BOOST_AUTO_TEST_SUITE(numbers)
 
 BOOST_AUTO_TEST_CASE(blocks_have_the_values_of_the_gguf_package) {
   for (const auto type :
-       {element_type::q4_0, element_type::q4_1, element_type::q5_0, element_type::q5_1, element_type::q8_0,
-        element_type::q4_k, element_type::q5_k, element_type::q6_k, element_type::q2_k, element_type::q3_k,
-        element_type::iq4_nl, element_type::iq4_xs, element_type::mxfp4}) {
+       {cogen::element_type::q4_0, cogen::element_type::q4_1, cogen::element_type::q5_0, cogen::element_type::q5_1,
+        cogen::element_type::q8_0, cogen::element_type::q4_k, cogen::element_type::q5_k, cogen::element_type::q6_k,
+        cogen::element_type::q2_k, cogen::element_type::q3_k, cogen::element_type::iq4_nl, cogen::element_type::iq4_xs,
+        cogen::element_type::mxfp4}) {
     const std::string name(to_string(type));
     const auto blocks = values<std::byte>(name + ".blocks");
     const auto expected = values<float>(name + ".values");
@@ -60,11 +61,11 @@ BOOST_AUTO_TEST_CASE(plain_types_have_their_values) {
   const std::vector<std::uint16_t> bf16{0x3F80, 0xC000, 0x7F7F};
   const std::vector<double> f64{1.5, -2, 0.1};
   std::vector<float> out(3);
-  dequantize(element_type::f16, std::as_bytes(std::span(f16)), out);
+  dequantize(cogen::element_type::f16, std::as_bytes(std::span(f16)), out);
   BOOST_TEST(out == (std::vector<float>{1, -2, 0x1p-24F}), boost::test_tools::per_element());
-  dequantize(element_type::bf16, std::as_bytes(std::span(bf16)), out);
+  dequantize(cogen::element_type::bf16, std::as_bytes(std::span(bf16)), out);
   BOOST_TEST(out == (std::vector<float>{1, -2, 0x1.FEp127F}), boost::test_tools::per_element());
-  dequantize(element_type::f64, std::as_bytes(std::span(f64)), out);
+  dequantize(cogen::element_type::f64, std::as_bytes(std::span(f64)), out);
   BOOST_TEST(out == (std::vector<float>{1.5F, -2, 0.1F}), boost::test_tools::per_element());
 }
 
@@ -74,19 +75,19 @@ BOOST_AUTO_TEST_CASE(blocks_may_stand_at_any_address) {
   std::memcpy(moved.data() + 1, blocks.data(), blocks.size());
   std::vector<float> expected(values<float>("q5_1.values").size());
   std::vector<float> got(expected.size());
-  dequantize(element_type::q5_1, blocks, expected);
-  dequantize(element_type::q5_1, std::span(moved).subspan(1), got);
+  dequantize(cogen::element_type::q5_1, blocks, expected);
+  dequantize(cogen::element_type::q5_1, std::span(moved).subspan(1), got);
   BOOST_TEST(std::memcmp(got.data(), expected.data(), got.size() * sizeof(float)) == 0);
 }
 
 BOOST_AUTO_TEST_CASE(sizes_that_do_not_fit_are_refused) {
   const std::vector<std::byte> bytes(40);
   std::vector<float> out(64);
-  dequantize(element_type::q4_1, bytes, out);
-  BOOST_CHECK_THROW(dequantize(element_type::q4_1, std::span(bytes).first(39), out), std::invalid_argument);
-  BOOST_CHECK_THROW(dequantize(element_type::q4_1, bytes, std::span(out).first(63)), std::invalid_argument);
-  BOOST_CHECK_THROW(dequantize(element_type::q4_1, std::span(bytes).first(20), out), std::invalid_argument);
-  BOOST_CHECK_THROW(dequantize(element_type::i32, bytes, std::span(out).first(10)), std::invalid_argument);
+  dequantize(cogen::element_type::q4_1, bytes, out);
+  BOOST_CHECK_THROW(dequantize(cogen::element_type::q4_1, std::span(bytes).first(39), out), std::invalid_argument);
+  BOOST_CHECK_THROW(dequantize(cogen::element_type::q4_1, bytes, std::span(out).first(63)), std::invalid_argument);
+  BOOST_CHECK_THROW(dequantize(cogen::element_type::q4_1, std::span(bytes).first(20), out), std::invalid_argument);
+  BOOST_CHECK_THROW(dequantize(cogen::element_type::i32, bytes, std::span(out).first(10)), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(floats_round_to_halves_as_in_numpy_and_torch) {

@@ -49,8 +49,8 @@ BOOST_AUTO_TEST_CASE(a_file_of_the_safetensors_package_is_read) {
   file.read(*b, 0, std::as_writable_bytes(std::span(values)));
   BOOST_TEST(values == (std::vector<std::int32_t>{0, 1, 2, 3, 4, 5}), boost::test_tools::per_element());
   BOOST_TEST(file.find("a")->shape.empty());
-  BOOST_TEST((file.find("a")->type == element_type::f64));
-  BOOST_TEST((file.find("flags")->type == element_type::boolean));
+  BOOST_TEST((file.find("a")->type == cogen::element_type::f64));
+  BOOST_TEST((file.find("flags")->type == cogen::element_type::boolean));
   BOOST_TEST(file.find("empty")->bytes == 0U);
   BOOST_TEST(file.find("none") == nullptr);
 }

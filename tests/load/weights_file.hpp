@@ -1,6 +1,6 @@
 #pragma once
 
-#include "formats/checkpoint/element_type.hpp"
+#include "formats/checkpoint/quantized_blocks.hpp"
 #include "formats/checkpoint/safetensors.hpp"
 #include "safetensors_draft.hpp"
 
@@ -20,7 +20,7 @@ namespace cogen::test {
 
 struct stored_tensor {
   std::string name;
-  load::element_type type{};
+  element_type type{};
   std::vector<std::int64_t> shape;
   std::string bytes;
 };
@@ -37,9 +37,9 @@ inline std::vector<stored_tensor> read_weights(const std::filesystem::path& path
   return tensors;
 }
 
-inline std::string safetensors_name(load::element_type type) {
-  if (type == load::element_type::boolean) return "BOOL";
-  std::string name(load::to_string(type));
+inline std::string safetensors_name(element_type type) {
+  if (type == element_type::boolean) return "BOOL";
+  std::string name(to_string(type));
   for (auto& letter : name) letter = static_cast<char>(std::toupper(static_cast<unsigned char>(letter)));
   return name;
 }

@@ -21,7 +21,7 @@ class products {
  public:
   /// Of rows one after the other.
   std::shared_ptr<const kernels::tiled_matrix> matrix(const numbers& rows, std::int64_t columns = inputs) {
-    const kernels::weight_source source{.format = kernels::weight_format::f32,
+    const kernels::weight_source source{.format = element_type::f32,
                                         .rows = static_cast<std::int64_t>(rows.size()) / columns,
                                         .read = [&rows, columns](std::int64_t first, std::int64_t, std::byte*) {
                                           return reinterpret_cast<const std::byte*>(rows.data() + first * columns);

@@ -21,7 +21,6 @@ namespace cogen::device {
 namespace {
 
 using kernels::weight_packing;
-using load::element_type;
 
 constexpr weight_packing packings[] = {
     weight_packing::int8,       weight_packing::int4,       weight_packing::int5,
@@ -85,17 +84,13 @@ BOOST_AUTO_TEST_CASE(numbers_in_4_bits_are_off_by_half_a_step_of_their_group) {
   BOOST_CHECK_THROW(quantize_in_4_bits(at::zeros({1, 40}), at::kFloat), std::invalid_argument);
 }
 
-/// In the order of kernels::weight_format, and all that are quantized.
+/// In the order of element_type, and all that are quantized.
 constexpr element_type types[] = {element_type::q4_0,  element_type::q4_1,   element_type::q5_0,  element_type::q5_1,
                                   element_type::q8_0,  element_type::iq4_nl, element_type::mxfp4, element_type::q2_k,
                                   element_type::q3_k,  element_type::q4_k,   element_type::q5_k,  element_type::q6_k,
                                   element_type::iq4_xs};
 
-kernels::encoder_rows random_rows(element_type type) {
-  const auto found = std::ranges::find_if(
-      kernels::all_formats, [&](auto format) { return kernels::name_of(format) == load::to_string(type); });
-  return kernels::random_rows(*found, 3, 512, 7);
-}
+kernels::encoder_rows random_rows(element_type type) { return kernels::random_rows(type, 3, 512, 7); }
 
 weight_packing packing_of_both(element_type type, element_type other) {
   const element_type both[] = {type, other};
@@ -112,7 +107,7 @@ BOOST_AUTO_TEST_CASE(what_files_keep_in_codes_has_the_same_numbers_beside_any_ot
       const auto read = make_quantized_rows(packing_of_both(type, other), rows.rows, rows.inputs, at::kFloat);
       read_stored_rows(type, rows.bytes, read);
       BOOST_TEST((unpacked(read) - expected).abs().max().item<float>() < 1e-6F * expected.abs().max().item<float>(),
-                 load::to_string(type) << " beside " << load::to_string(other));
+                 to_string(type) << " beside " << to_string(other));
     }
   }
 }
@@ -214,9 +209,8 @@ BOOST_AUTO_TEST_CASE(packed_rows_take_little_more_than_files) {
   for (const auto type :
        {element_type::q4_0, element_type::q4_1, element_type::q4_k, element_type::q5_0, element_type::q5_1,
         element_type::q5_k, element_type::q6_k, element_type::q8_0, element_type::mxfp4}) {
-    const auto [elements, bytes] = load::layout(type);
-    BOOST_TEST(bits_of(type) < 1.12 * 8 * static_cast<double>(bytes) / static_cast<double>(elements),
-               load::to_string(type));
+    const auto [elements, bytes] = layout(type);
+    BOOST_TEST(bits_of(type) < 1.12 * 8 * static_cast<double>(bytes) / static_cast<double>(elements), to_string(type));
   }
 }
 

@@ -2,8 +2,8 @@
 #include "../load/memory_file.hpp"
 #include "../load/tiny_model.hpp"
 #include "formats/checkpoint/dequantize.hpp"
-#include "formats/checkpoint/element_type.hpp"
 #include "formats/checkpoint/half.hpp"
+#include "formats/checkpoint/quantized_blocks.hpp"
 #include "network/weights/matrix_rows.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -34,25 +34,25 @@ class generator {
 };
 
 struct stored_form {
-  load::element_type type;
+  element_type type;
   std::uint32_t gguf;
 };
 
-constexpr stored_form forms[] = {{load::element_type::f32, 0},
-                                 {load::element_type::f16, 1},
-                                 {load::element_type::bf16, 30},
-                                 {load::element_type::q4_0, 2},
-                                 {load::element_type::q8_0, 8}};
+constexpr stored_form forms[] = {{element_type::f32, 0},
+                                 {element_type::f16, 1},
+                                 {element_type::bf16, 30},
+                                 {element_type::q4_0, 2},
+                                 {element_type::q8_0, 8}};
 
 /// Small integers in that type; of a quantized one, any codes with a scale of 1.
-std::string stored_numbers(load::element_type type, std::int64_t count, generator& draw) {
+std::string stored_numbers(element_type type, std::int64_t count, generator& draw) {
   std::string bytes;
-  const auto [elements, block_bytes] = load::layout(type);
+  const auto [elements, block_bytes] = layout(type);
   for (std::int64_t block = 0; block < count / elements; ++block) {
     const auto value = static_cast<float>(draw.number(-100, 100));
-    if (type == load::element_type::f32) bytes += raw(value);
-    if (type == load::element_type::f16) bytes += raw(load::f32_to_f16(value));
-    if (type == load::element_type::bf16) bytes += raw(load::f32_to_bf16(value));
+    if (type == element_type::f32) bytes += raw(value);
+    if (type == element_type::f16) bytes += raw(load::f32_to_f16(value));
+    if (type == element_type::bf16) bytes += raw(load::f32_to_bf16(value));
     if (elements == 1) continue;
     bytes += raw(load::f32_to_f16(1));
     for (std::int64_t code = 2; code < static_cast<std::int64_t>(block_bytes); ++code)
@@ -111,7 +111,7 @@ std::vector<weights::row_run> random_runs(std::int64_t stored, generator& draw) 
 problem random_problem(generator& draw) {
   problem drawn{.form = forms[draw.number(0, std::ssize(forms) - 1)], .part = {.name = "some.weight"}, .inputs = {}};
   auto& part = drawn.part;
-  const auto block = load::layout(drawn.form.type).elements;
+  const auto block = layout(drawn.form.type).elements;
   const bool is_vector = block == 1 && draw.number(0, 4) == 0;
   part.transposed = !is_vector && draw.chance();
   part.stored = draw.number(1, 40);
@@ -154,7 +154,7 @@ std::string description(const problem& given) {
   const auto& part = given.part;
   return fmt::format("{} rows of {} by {} of {}, {} of {} matrices in {}{} as {}", part.rows, part.stored,
                      given.inputs.value_or(0), given.stored_inputs(), part.index, part.stack,
-                     load::to_string(given.form.type), part.transposed ? ", transposed" : "", part.name);
+                     to_string(given.form.type), part.transposed ? ", transposed" : "", part.name);
 }
 
 void check(const problem& given, generator& draw) {

@@ -3,7 +3,7 @@
 #include "engine/runner/rank_snapshot.hpp"
 #include "engine/runner/step_message.hpp"
 #include "formats/checkpoint/dequantize.hpp"
-#include "formats/checkpoint/element_type.hpp"
+#include "formats/checkpoint/quantized_blocks.hpp"
 #include "network/models/pipeline_stage.hpp"
 #include "network/models/tensor_shards.hpp"
 #include "network/weights/matrix_rows.hpp"
@@ -100,7 +100,7 @@ BOOST_AUTO_TEST_CASE(columns_are_read_as_they_are_stored) {
     for (const auto& name : files.weight_names()) {
       const auto whole = files.find(name).value();
       if (whole.shape().size() != 2) continue;
-      const auto rows = whole.rows(), columns = whole.columns(), block = load::layout(whole.type()).elements;
+      const auto rows = whole.rows(), columns = whole.columns(), block = layout(whole.type()).elements;
       std::vector<float> values(static_cast<std::size_t>(rows * columns));
       whole.read_rows_as_float(0, rows, values);
       for (const auto& [first, count] :
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(columns_are_read_as_they_are_stored) {
             files, {.name = name, .rows = rows, .stored_inputs = columns, .first_input = first}, count);
         const bool is_aligned = first % block == 0 && count % block == 0;
         cut_blocks += is_aligned ? 0 : 1;
-        BOOST_TEST((part.type() == (is_aligned ? whole.type() : load::element_type::f32)));
+        BOOST_TEST((part.type() == (is_aligned ? whole.type() : element_type::f32)));
         std::vector<float> as_float(static_cast<std::size_t>(rows * count)), decoded(as_float.size());
         part.read_as_float(0, rows, as_float);
         std::vector<std::byte> stored(static_cast<std::size_t>(rows) * part.row_bytes());

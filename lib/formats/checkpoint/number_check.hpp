@@ -1,6 +1,6 @@
 #pragma once
 
-#include "formats/checkpoint/element_type.hpp"
+#include "formats/checkpoint/quantized_blocks.hpp"
 
 #include <cstddef>
 #include <cstdint>

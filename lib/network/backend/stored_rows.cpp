@@ -14,7 +14,6 @@ namespace {
 
 using kernels::packed_form;
 using kernels::weight_packing;
-using load::element_type;
 
 /// Of a type's codes as code_of() has them.
 std::optional<packed_form> stored_form(element_type type) {
@@ -71,9 +70,9 @@ int code_of(const load::q3_k_block& block, int i) { return block.value(i) - 4; }
 int code_of(const load::q4_k_block& block, int i) { return block.value(i) - 8; }
 int code_of(const load::q5_k_block& block, int i) { return block.value(i) - 16; }
 int code_of(const load::q6_k_block& block, int i) { return block.value(i) - 32; }
-int code_of(const load::iq4_nl_block& block, int i) { return load::iq4_values[nibble(block, i)]; }
-int code_of(const load::iq4_xs_block& block, int i) { return load::iq4_values[block.value(i)]; }
-int code_of(const load::mxfp4_block& block, int i) { return load::e2m1_halves[nibble(block, i)]; }
+int code_of(const load::iq4_nl_block& block, int i) { return iq4_values[nibble(block, i)]; }
+int code_of(const load::iq4_xs_block& block, int i) { return iq4_values[block.value(i)]; }
+int code_of(const load::mxfp4_block& block, int i) { return e2m1_halves[nibble(block, i)]; }
 
 float half(std::uint16_t bits) { return static_cast<float>(c10::Half(bits, c10::Half::from_bits())); }
 float half(std::uint16_t bits, int times) { return half(bits) * static_cast<float>(times); }
@@ -127,7 +126,7 @@ group_scale scale_of(const e2m1_block& block, int) { return {std::ldexp(1.0F, bl
 template <class Block>
 void read_blocks(element_type type, std::span<const std::byte> stored, const quantized_rows& rows) {
   const auto form = kernels::form_of(rows.packing);
-  const auto elements = static_cast<int>(load::layout(type).elements);
+  const auto elements = static_cast<int>(layout(type).elements);
   auto* code = static_cast<std::uint8_t*>(rows.codes.mutable_data_ptr());
   auto* scale = rows.scales.mutable_data_ptr<float>();
   for (; !stored.empty(); stored = stored.subspan(sizeof(Block))) {

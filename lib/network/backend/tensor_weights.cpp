@@ -48,9 +48,9 @@ void copy(const quantized_rows& source, const quantized_rows& target) {
 at::TensorOptions on_host() { return at::TensorOptions().dtype(at::kFloat); }
 
 bool stored_as(const weights::matrix_rows& matrix, at::ScalarType type) {
-  return (matrix.type() == load::element_type::bf16 && type == at::kBFloat16) ||
-         (matrix.type() == load::element_type::f16 && type == at::kHalf) ||
-         (matrix.type() == load::element_type::f32 && type == at::kFloat);
+  return (matrix.type() == element_type::bf16 && type == at::kBFloat16) ||
+         (matrix.type() == element_type::f16 && type == at::kHalf) ||
+         (matrix.type() == element_type::f32 && type == at::kFloat);
 }
 
 }  // namespace
@@ -216,7 +216,7 @@ std::optional<kernels::weight_packing> stored_weights::packing_of(std::span<cons
     case cogen::device_weights::stored:
       break;
   }
-  std::vector<load::element_type> types;
+  std::vector<element_type> types;
   for (const auto& part : parts) types.push_back(part.type());
   return device::packing_of(types);
 }

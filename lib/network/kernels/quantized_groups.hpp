@@ -3,6 +3,8 @@
 #include "network/kernels/simd.hpp"
 #include "network/kernels/weight_storage.hpp"
 
+#include <cogen/detail/element_type.hpp>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -277,7 +279,7 @@ void with_quantized_weights(weight_storage storage, Call call) {
     case weight_storage::q8:
       return call_with<group_scales<false>, packed_values<8, 0, 128>>(call);
     case weight_storage::q4_nonlinear:
-      return call_with<group_scales<false>, nonlinear_4_bits<nonlinear_values, 8, 128>>(call);
+      return call_with<group_scales<false>, nonlinear_4_bits<iq4_values, 8, 128>>(call);
     case weight_storage::mxfp4:
       return call_with<group_exponents, nonlinear_4_bits<e2m1_halves, 5, 12>>(call);
     case weight_storage::q2_k:
@@ -291,7 +293,7 @@ void with_quantized_weights(weight_storage storage, Call call) {
     case weight_storage::q6_k:
       return call_with<block_scales<false, 2>, packed_values<4, 2, 32>>(call);
     case weight_storage::q4_nonlinear_k:
-      return call_with<block_scales<false, 1>, nonlinear_4_bits<nonlinear_values, 8, 128>>(call);
+      return call_with<block_scales<false, 1>, nonlinear_4_bits<iq4_values, 8, 128>>(call);
     default:
       return;
   }

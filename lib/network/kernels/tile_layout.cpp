@@ -103,24 +103,24 @@ void add_fifth_bits(std::uint32_t bits, group_values& values) {
   for (std::size_t i = 0; i < values.size(); ++i) values[i] |= spread(bits >> 4 * i) << 4;
 }
 
-template <weight_format format>
+template <element_type format>
 small_block read_block(const std::byte* source) {
   small_block block;
   block.scale = read<std::uint16_t>(source);
-  if constexpr (format == weight_format::q4_0 || format == weight_format::iq4_nl) {
+  if constexpr (format == element_type::q4_0 || format == element_type::iq4_nl) {
     block.values = nibbles_of(source + 2);
-  } else if constexpr (format == weight_format::q4_1) {
+  } else if constexpr (format == element_type::q4_1) {
     block.minimum = read<std::uint16_t>(source + 2);
     block.values = nibbles_of(source + 4);
-  } else if constexpr (format == weight_format::q5_0) {
+  } else if constexpr (format == element_type::q5_0) {
     block.values = nibbles_of(source + 6);
     add_fifth_bits(read<std::uint32_t>(source + 2), block.values);
-  } else if constexpr (format == weight_format::q5_1) {
+  } else if constexpr (format == element_type::q5_1) {
     block.minimum = read<std::uint16_t>(source + 2);
     block.values = nibbles_of(source + 8);
     add_fifth_bits(read<std::uint32_t>(source + 4), block.values);
   } else {
-    static_assert(format == weight_format::q8_0);
+    static_assert(format == element_type::q8_0);
     block.values = read<group_values>(source + 2);
     for (std::uint32_t& four : block.values) four ^= in_each_byte(128);
   }
@@ -129,7 +129,7 @@ small_block read_block(const std::byte* source) {
 
 // Values are halves, so the exponent is one less.
 template <>
-small_block read_block<weight_format::mxfp4>(const std::byte* bytes) {
+small_block read_block<element_type::mxfp4>(const std::byte* bytes) {
   return {.scale = static_cast<std::uint16_t>(std::max(static_cast<int>(*bytes) - 1, 0)),
           .values = nibbles_of(bytes + 1)};
 }
@@ -206,31 +206,31 @@ group_values two_bits_each(const std::byte* bytes, int g) {
 }
 
 // Group g of a block of 256.
-template <weight_format format>
+template <element_type format>
 block_group read_group(const std::byte* block, int g) {
   block_group result;
   const auto factors = [&](int first, int second) {
     result.factors = {static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(second)};
   };
-  if constexpr (format == weight_format::q4_k) {
+  if constexpr (format == element_type::q4_k) {
     factors(scale_at(block + 4, g), minimum_at(block + 4, g));
     result.values = one_nibble_each(block + 16 + g / 2 * 32, g % 2 != 0);
-  } else if constexpr (format == weight_format::q5_k) {
+  } else if constexpr (format == element_type::q5_k) {
     factors(scale_at(block + 4, g), minimum_at(block + 4, g));
     result.values = one_nibble_each(block + 48 + g / 2 * 32, g % 2 != 0);
     add_high_bits(block + 16, g, 1, result.values);
-  } else if constexpr (format == weight_format::q2_k) {
+  } else if constexpr (format == element_type::q2_k) {
     factors(byte_at(block, 2 * g), byte_at(block, 2 * g + 1));
     result.values = two_bits_each(block + 16, g);
-  } else if constexpr (format == weight_format::q3_k) {
+  } else if constexpr (format == element_type::q3_k) {
     factors(signed_scale_at(block + 96, 2 * g), signed_scale_at(block + 96, 2 * g + 1));
     result.values = two_bits_each(block + 32, g);
     add_high_bits(block, g, 1, result.values, 2);
-  } else if constexpr (format == weight_format::iq4_xs) {
+  } else if constexpr (format == element_type::iq4_xs) {
     factors(nonlinear_scale_at(block, g), 0);
     result.values = nibbles_of(block + 8 + 16 * g);
   } else {
-    static_assert(format == weight_format::q6_k);
+    static_assert(format == element_type::q6_k);
     factors(byte_at(block, 192 + 2 * g), byte_at(block, 192 + 2 * g + 1));
     result.values = one_nibble_each(block + g / 4 * 64 + g % 2 * 32, g % 4 >= 2);
     add_high_bits(block + 128 + g / 4 * 32, 2 * (g % 4), 3, result.values);
@@ -239,13 +239,13 @@ block_group read_group(const std::byte* block, int g) {
 }
 
 // Where a block of 256 has its scale, behind which lies its minimum.
-constexpr std::int64_t scale_offset(weight_format format) {
+constexpr std::int64_t scale_offset(element_type format) {
   switch (format) {
-    case weight_format::q2_k:
+    case element_type::q2_k:
       return 80;
-    case weight_format::q3_k:
+    case element_type::q3_k:
       return 108;
-    case weight_format::q6_k:
+    case element_type::q6_k:
       return 208;
     default:
       return 0;
@@ -269,7 +269,7 @@ void write_group(const block_group& source, int lane, std::byte* target) {
 }
 
 // Block by block: what 64 rows have there lies side by side in a tile.
-template <weight_format format>
+template <element_type format>
 void pack_small_blocks(const stored_rows& rows, std::byte* tile) {
   constexpr tile_form form = form_of(storage_of(format));
   const std::int64_t blocks = rows.inputs / group;
@@ -282,7 +282,7 @@ void pack_small_blocks(const stored_rows& rows, std::byte* tile) {
     }
 }
 
-template <weight_format format>
+template <element_type format>
 void pack_blocks(const stored_rows& rows, std::byte* tile) {
   constexpr tile_form form = form_of(storage_of(format));
   constexpr std::uint16_t sign = 0x8000;
@@ -309,7 +309,7 @@ int value_at(const tile_form& form, const std::byte* values, int index, int lane
   const int high = form.high_bits > 0 ? field(form.high_bits, form.low_bits) : 0;
   const int value = field(form.low_bits, 0) | high << form.low_bits;
   if (form.exponents) return e2m1_halves[value];
-  return form.nonlinear ? nonlinear_values[value] : value - form.zero;
+  return form.nonlinear ? iq4_values[value] : value - form.zero;
 }
 
 struct group_scale {
@@ -408,38 +408,40 @@ std::size_t tile_bytes(weight_storage storage, std::int64_t inputs) {
 
 void pack_tile(const stored_rows& rows, std::byte* tile) {
   switch (rows.format) {
-    case weight_format::f32:
+    case element_type::f32:
       return pack_words<std::uint32_t>(rows, tile);
-    case weight_format::f16:
+    case element_type::f16:
       return pack_words<std::uint16_t>(rows, tile);
-    case weight_format::bf16:
+    case element_type::bf16:
       return pack_bf16(rows, tile);
-    case weight_format::q4_0:
-      return pack_small_blocks<weight_format::q4_0>(rows, tile);
-    case weight_format::q4_1:
-      return pack_small_blocks<weight_format::q4_1>(rows, tile);
-    case weight_format::q5_0:
-      return pack_small_blocks<weight_format::q5_0>(rows, tile);
-    case weight_format::q5_1:
-      return pack_small_blocks<weight_format::q5_1>(rows, tile);
-    case weight_format::q8_0:
-      return pack_small_blocks<weight_format::q8_0>(rows, tile);
-    case weight_format::q4_k:
-      return pack_blocks<weight_format::q4_k>(rows, tile);
-    case weight_format::q5_k:
-      return pack_blocks<weight_format::q5_k>(rows, tile);
-    case weight_format::q6_k:
-      return pack_blocks<weight_format::q6_k>(rows, tile);
-    case weight_format::iq4_nl:
-      return pack_small_blocks<weight_format::iq4_nl>(rows, tile);
-    case weight_format::mxfp4:
-      return pack_small_blocks<weight_format::mxfp4>(rows, tile);
-    case weight_format::q2_k:
-      return pack_blocks<weight_format::q2_k>(rows, tile);
-    case weight_format::q3_k:
-      return pack_blocks<weight_format::q3_k>(rows, tile);
-    case weight_format::iq4_xs:
-      return pack_blocks<weight_format::iq4_xs>(rows, tile);
+    case element_type::q4_0:
+      return pack_small_blocks<element_type::q4_0>(rows, tile);
+    case element_type::q4_1:
+      return pack_small_blocks<element_type::q4_1>(rows, tile);
+    case element_type::q5_0:
+      return pack_small_blocks<element_type::q5_0>(rows, tile);
+    case element_type::q5_1:
+      return pack_small_blocks<element_type::q5_1>(rows, tile);
+    case element_type::q8_0:
+      return pack_small_blocks<element_type::q8_0>(rows, tile);
+    case element_type::q4_k:
+      return pack_blocks<element_type::q4_k>(rows, tile);
+    case element_type::q5_k:
+      return pack_blocks<element_type::q5_k>(rows, tile);
+    case element_type::q6_k:
+      return pack_blocks<element_type::q6_k>(rows, tile);
+    case element_type::iq4_nl:
+      return pack_small_blocks<element_type::iq4_nl>(rows, tile);
+    case element_type::mxfp4:
+      return pack_small_blocks<element_type::mxfp4>(rows, tile);
+    case element_type::q2_k:
+      return pack_blocks<element_type::q2_k>(rows, tile);
+    case element_type::q3_k:
+      return pack_blocks<element_type::q3_k>(rows, tile);
+    case element_type::iq4_xs:
+      return pack_blocks<element_type::iq4_xs>(rows, tile);
+    default:
+      return;
   }
 }
 

@@ -8,43 +8,49 @@
 
 namespace cogen::kernels {
 
-/// How weights of a source format are kept.
-constexpr weight_storage storage_of(weight_format format) {
+/// Whether products take weights of this type.
+constexpr bool has_tiles(element_type type) {
+  return is_quantized(type) || type == element_type::f32 || type == element_type::f16 || type == element_type::bf16;
+}
+
+/// How weights of a type with tiles are kept.
+constexpr weight_storage storage_of(element_type format) {
   switch (format) {
-    case weight_format::f32:
+    case element_type::f32:
       return weight_storage::f32;
-    case weight_format::f16:
+    case element_type::f16:
       return weight_storage::f16;
-    case weight_format::bf16:
+    case element_type::bf16:
       return weight_storage::bf16;
-    case weight_format::q4_0:
+    case element_type::q4_0:
       return weight_storage::q4;
-    case weight_format::q4_1:
+    case element_type::q4_1:
       return weight_storage::q4_min;
-    case weight_format::q5_0:
+    case element_type::q5_0:
       return weight_storage::q5;
-    case weight_format::q5_1:
+    case element_type::q5_1:
       return weight_storage::q5_min;
-    case weight_format::q8_0:
+    case element_type::q8_0:
       return weight_storage::q8;
-    case weight_format::iq4_nl:
+    case element_type::iq4_nl:
       return weight_storage::q4_nonlinear;
-    case weight_format::mxfp4:
+    case element_type::mxfp4:
       return weight_storage::mxfp4;
-    case weight_format::q2_k:
+    case element_type::q2_k:
       return weight_storage::q2_k;
-    case weight_format::q3_k:
+    case element_type::q3_k:
       return weight_storage::q3_k;
-    case weight_format::q4_k:
+    case element_type::q4_k:
       return weight_storage::q4_k;
-    case weight_format::q5_k:
+    case element_type::q5_k:
       return weight_storage::q5_k;
-    case weight_format::q6_k:
+    case element_type::q6_k:
       return weight_storage::q6_k;
-    case weight_format::iq4_xs:
+    case element_type::iq4_xs:
       return weight_storage::q4_nonlinear_k;
+    default:
+      return weight_storage::f32;
   }
-  return weight_storage::f32;
 }
 
 /// Bytes of one tile of 64 outputs.
@@ -52,7 +58,7 @@ std::size_t tile_bytes(weight_storage storage, std::int64_t inputs);
 
 /// Up to 64 rows in a source format, one after the other.
 struct stored_rows {
-  weight_format format;
+  element_type format;
   const std::byte* data;
   std::int64_t count;
   std::int64_t inputs;

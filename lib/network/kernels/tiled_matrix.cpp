@@ -10,52 +10,10 @@
 namespace cogen::kernels {
 namespace {
 
-struct format_traits {
-  std::string_view name;
-  std::int64_t block_inputs;
-  std::int64_t block_bytes;
-};
-
-format_traits traits_of(weight_format format) {
-  switch (format) {
-    case weight_format::f32:
-      return {"f32", 1, 4};
-    case weight_format::f16:
-      return {"f16", 1, 2};
-    case weight_format::bf16:
-      return {"bf16", 1, 2};
-    case weight_format::q4_0:
-      return {"q4_0", 32, 18};
-    case weight_format::q4_1:
-      return {"q4_1", 32, 20};
-    case weight_format::q5_0:
-      return {"q5_0", 32, 22};
-    case weight_format::q5_1:
-      return {"q5_1", 32, 24};
-    case weight_format::q8_0:
-      return {"q8_0", 32, 34};
-    case weight_format::iq4_nl:
-      return {"iq4_nl", 32, 18};
-    case weight_format::mxfp4:
-      return {"mxfp4", 32, 17};
-    case weight_format::q2_k:
-      return {"q2_k", 256, 84};
-    case weight_format::q3_k:
-      return {"q3_k", 256, 110};
-    case weight_format::q4_k:
-      return {"q4_k", 256, 144};
-    case weight_format::q5_k:
-      return {"q5_k", 256, 176};
-    case weight_format::q6_k:
-      return {"q6_k", 256, 210};
-    case weight_format::iq4_xs:
-      return {"iq4_xs", 256, 136};
-  }
-  throw std::invalid_argument(fmt::format("unknown weight format {}", static_cast<int>(format)));
-}
-
 void check(const weight_source& source, std::int64_t inputs) {
   if (source.rows <= 0) throw std::invalid_argument(fmt::format("a matrix of {} rows cannot be tiled", source.rows));
+  if (!has_tiles(source.format))
+    throw std::invalid_argument(fmt::format("a matrix of {} cannot be tiled", to_string(source.format)));
   if (inputs <= 0) throw std::invalid_argument(fmt::format("a matrix of {} columns cannot be tiled", inputs));
   row_bytes(source.format, inputs);
 }
@@ -117,14 +75,12 @@ void pack_rows(const tile_rows& rows, std::int64_t inputs, std::byte* scratch, s
 
 }  // namespace
 
-std::string_view name_of(weight_format format) { return traits_of(format).name; }
-
-std::int64_t row_bytes(weight_format format, std::int64_t inputs) {
-  const format_traits traits = traits_of(format);
-  if (inputs % traits.block_inputs != 0)
-    throw std::invalid_argument(fmt::format("rows of {} weights are no multiple of the {} that a block of {} holds",
-                                            inputs, traits.block_inputs, traits.name));
-  return inputs / traits.block_inputs * traits.block_bytes;
+std::int64_t row_bytes(element_type format, std::int64_t inputs) {
+  const auto block = layout(format);
+  if (inputs % block.elements != 0)
+    throw std::invalid_argument(fmt::format("rows of {} weights are not a multiple of the {} that a block of {} holds",
+                                            inputs, block.elements, to_string(format)));
+  return inputs / block.elements * block.bytes;
 }
 
 tiled_matrix::tiled_matrix(std::span<const weight_source> sources, std::int64_t inputs, worker_pool& workers,
@@ -159,7 +115,7 @@ void tiled_matrix::row(std::int64_t output, float* out) const {
 }
 
 tiled_matrix pack(const float* weights, std::int64_t outputs, std::int64_t inputs, worker_pool& workers) {
-  const weight_source source{weight_format::f32, outputs, [&](std::int64_t first, std::int64_t, std::byte*) {
+  const weight_source source{element_type::f32, outputs, [&](std::int64_t first, std::int64_t, std::byte*) {
                                return reinterpret_cast<const std::byte*>(weights + first * inputs);
                              }};
   return tiled_matrix({&source, 1}, inputs, workers);

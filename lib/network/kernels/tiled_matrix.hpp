@@ -4,36 +4,23 @@
 #include "network/kernels/weight_storage.hpp"
 #include "network/kernels/worker_pool.hpp"
 
+#include <cogen/detail/element_type.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
-#include <string_view>
 #include <vector>
 
 namespace cogen::kernels {
 
-/// Formats that weights are read in: plain numbers, GGML's blocks of 32 along a row, and those of 256.
-/// (https://github.com/ggml-org/ggml, docs/gguf.md: q4_0, q5_0, q8_0, iq4_nl have a scale per block, q4_1, q5_1 a
-/// minimum too; q4_k, q5_k scale and minimum for each 32 of 256, iq4_xs a scale for those, q3_k and q6_k a scale for
-/// each 16, q2_k a minimum too. mxfp4 is OCP's Microscaling Formats 1.0: numbers of 4 bits, a power of two per block.)
-// clang-format off
-enum class weight_format : std::uint8_t {
-  f32, f16, bf16,
-  q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, mxfp4,
-  q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs,
-};
-// clang-format on
-
-std::string_view name_of(weight_format format);
-
 /// Bytes of one row of `inputs` weights. Throws std::invalid_argument if the format's block does not divide `inputs`.
-std::int64_t row_bytes(weight_format format, std::int64_t inputs);
+std::int64_t row_bytes(element_type format, std::int64_t inputs);
 
 /// One matrix [rows, inputs], stored row by row, a source of a tiled matrix.
 struct weight_source {
-  weight_format format = weight_format::f32;
+  element_type format = element_type::f32;
   std::int64_t rows = 0;
   /// Gives rows [first, last), one after the other, as stored: either a pointer to memory that holds them already, or
   /// `scratch` (of that many bytes, aligned to 64) filled with them. Called from several threads at once.

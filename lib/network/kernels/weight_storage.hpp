@@ -23,7 +23,7 @@ namespace cogen::kernels {
 ///   bytes' low bits on; behind these words 8 or 4 of the quads share a word with the fifth, fifth and sixth, or third
 ///   bits
 /// - zero: 8 (q4), 16 (q5), 128 (q8), 4 (q3_k), 32 (q6_k); the values of q4_nonlinear and q4_nonlinear_k stand for
-///   nonlinear_values
+///   iq4_values
 // clang-format off
 enum class weight_storage : std::uint8_t {
   f32, f16, bf16,
@@ -37,11 +37,5 @@ constexpr bool is_quantized(weight_storage storage) { return storage >= weight_s
 constexpr int tile_lanes = 64;
 constexpr int quantized_group = 32;
 constexpr int quantized_block = 256;
-
-/// What the 4-bit values of GGML's IQ4_NL and IQ4_XS stand for.
-constexpr std::int8_t nonlinear_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
-
-/// The numbers of OCP's FP4 (E2M1), in halves.
-constexpr std::int8_t e2m1_halves[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 }  // namespace cogen::kernels

@@ -55,7 +55,7 @@ at::ScalarType device_type(const load::checkpoint& files) {
   std::uint64_t halves = 0;
   for (const auto& name : files.weight_names()) {
     const auto weight = files.find(name);
-    if (weight->type() == load::element_type::f16) halves += weight->bytes();
+    if (weight->type() == element_type::f16) halves += weight->bytes();
   }
   return 2 * halves > weights::stored_bytes(files) ? at::kHalf : at::kBFloat16;
 }

@@ -1,6 +1,6 @@
 #include "network/model/wanted_spec.hpp"
 
-#include "formats/checkpoint/element_type.hpp"
+#include "formats/checkpoint/quantized_blocks.hpp"
 #include "network/models/families.hpp"
 #include "network/models/pipeline_stage.hpp"
 #include "network/models/pooling.hpp"
@@ -19,8 +19,7 @@ namespace {
 /// Numbers of the largest quantization block among the weights; at least 32, which activations are rounded by.
 std::int64_t largest_block(const load::checkpoint& files) {
   std::int64_t largest = 32;
-  for (const auto& name : files.weight_names())
-    largest = std::max(largest, load::layout(files.find(name)->type()).elements);
+  for (const auto& name : files.weight_names()) largest = std::max(largest, layout(files.find(name)->type()).elements);
   return largest;
 }
 

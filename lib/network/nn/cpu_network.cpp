@@ -1,6 +1,6 @@
 #include "network/nn/cpu_network.hpp"
 
-#include "formats/checkpoint/element_type.hpp"
+#include "formats/checkpoint/quantized_blocks.hpp"
 #include "network/backend/cpu/operators.hpp"
 #include "network/kernels/instruction_set.hpp"
 #include "network/models/pipeline_stage.hpp"
@@ -149,9 +149,9 @@ class cpu_network final : public network {
     const auto predicting = mtp_ ? bytes_of(mtp_->stack) + forms::bytes(mtp_->part.projection) : 0;
     return bytes_of(blocks_) + forms::bytes(norm_) + (head_ ? forms::bytes(head_->product) : 0) + predicting;
   }
-  std::string_view weight_type() const noexcept override { return load::to_string(weight_type_); }
+  std::string_view weight_type() const noexcept override { return to_string(weight_type_); }
   compute_type default_compute_type() const noexcept override {
-    return load::is_quantized(weight_type_) ? compute_type::int8 : compute_type::float32;
+    return is_quantized(weight_type_) ? compute_type::int8 : compute_type::float32;
   }
 
  private:
@@ -245,7 +245,7 @@ class cpu_network final : public network {
   bool generates_;
   std::optional<cache::kv_cache_spec> text_memory_;
   std::optional<pooler> pooler_;
-  load::element_type weight_type_;
+  element_type weight_type_;
 };
 
 }  // namespace

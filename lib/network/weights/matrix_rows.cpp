@@ -1,6 +1,6 @@
 #include "network/weights/matrix_rows.hpp"
 
-#include "formats/checkpoint/element_type.hpp"
+#include "formats/checkpoint/quantized_blocks.hpp"
 
 #include <fmt/format.h>
 
@@ -68,15 +68,15 @@ matrix_rows::matrix_rows(const load::checkpoint& files, const named_rows& part, 
       first_column_(part.first_input),
       turned_(lies_across(source_, part, inputs) ? std::make_shared<turned_matrix>() : nullptr) {}
 
-load::element_type matrix_rows::type() const {
-  if (turned_) return load::element_type::f32;
-  const auto block = load::layout(source_.type()).elements;
+element_type matrix_rows::type() const {
+  if (turned_) return element_type::f32;
+  const auto block = layout(source_.type()).elements;
   const bool cuts_blocks = is_cut() && (first_column_ % block != 0 || columns_ % block != 0);
-  return cuts_blocks ? load::element_type::f32 : source_.type();
+  return cuts_blocks ? element_type::f32 : source_.type();
 }
 
 std::uint64_t matrix_rows::row_bytes() const {
-  const auto [elements, bytes] = load::layout(type());
+  const auto [elements, bytes] = layout(type());
   return static_cast<std::uint64_t>(columns_ / elements * bytes);
 }
 
@@ -136,7 +136,7 @@ bool matrix_rows::read_together(std::int64_t first, std::int64_t last, std::span
 
 /// Reads whole rows and keeps the part's columns.
 void matrix_rows::read_cut(std::int64_t first, std::int64_t last, std::span<std::byte> out) const {
-  const auto [elements, block_bytes] = load::layout(source_.type());
+  const auto [elements, block_bytes] = layout(source_.type());
   const auto offset = static_cast<std::size_t>(first_column_ / elements * block_bytes);
   std::vector<std::byte> stored;
   for_each_run(first, last, out, [&](std::int64_t run_begin, std::int64_t run_end, std::span<std::byte> rows) {

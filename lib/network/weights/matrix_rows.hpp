@@ -58,7 +58,7 @@ class matrix_rows {
 
   /// Of what read() writes: the tensor's, or f32 if it is transposed, or if the inputs begin or end within one of its
   /// quantized blocks.
-  load::element_type type() const;
+  element_type type() const;
   std::uint64_t row_bytes() const;
 
   /// Rows [first, last) in that type; `out` has exactly that size. Throws std::out_of_range or std::invalid_argument

@@ -79,8 +79,8 @@ bool named_tensors::count(const load::weight& read) {
   return true;
 }
 
-load::element_type named_tensors::most_stored_type() const {
-  std::map<load::element_type, std::uint64_t> bytes;
+element_type named_tensors::most_stored_type() const {
+  std::map<element_type, std::uint64_t> bytes;
   for (const auto& name : files_.weight_names()) {
     const auto weight = files_.find(name);
     bytes[weight->type()] += weight->bytes();

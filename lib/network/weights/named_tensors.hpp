@@ -46,7 +46,7 @@ class named_tensors {
   bool count(const load::weight& read);
 
   /// The type that most bytes of the checkpoint are stored in, whether they are read or not.
-  load::element_type most_stored_type() const;
+  element_type most_stored_type() const;
 
   /// Throws load::load_error, naming it, if the checkpoint holds a tensor that was neither read nor expected.
   void finish() const;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cogen/detail/element_type.hpp>
 #include <cogen/detail/gguf_vocabulary.hpp>
 #include <cogen/load/model_config.hpp>
 
@@ -21,18 +22,7 @@ class config_fields;
 class tensor_file;
 struct tensor_info;
 
-// clang-format off
-/// How a tensor's numbers are stored, little-endian. The q types are GGML's: blocks of 32 elements along a row, each
-/// with its own 16-bit scale (and minimum), without padding. Those in _k and iq4_xs have blocks of 256, with smaller
-/// scales (and minima) for 32 or 16 elements each. Codes of iq4 and mxfp4 have unequal steps; mxfp4 is OCP's MXFP4.
-enum class element_type : std::uint8_t {
-  f32, f16, bf16, f64,
-  i8, i16, i32, i64, u8, u16, u32, u64, boolean,
-  q4_0, q4_1, q5_0, q5_1, q8_0, q4_k, q5_k, q6_k, q2_k, q3_k, iq4_nl, iq4_xs, mxfp4,
-};
-// clang-format on
-
-std::string_view to_string(element_type type) noexcept;  ///< "f32", "q4_1", …
+using cogen::element_type;
 
 /// A Hugging Face folder's tokenizer: the contents of the files that exist.
 struct tokenizer_files {

@@ -11,47 +11,6 @@ namespace cogen::cpu {
 
 namespace {
 
-std::optional<kernels::weight_format> packable(load::element_type type) {
-  using kernels::weight_format;
-  using load::element_type;
-  switch (type) {
-    case element_type::f32:
-      return weight_format::f32;
-    case element_type::f16:
-      return weight_format::f16;
-    case element_type::bf16:
-      return weight_format::bf16;
-    case element_type::q4_0:
-      return weight_format::q4_0;
-    case element_type::q4_1:
-      return weight_format::q4_1;
-    case element_type::q5_0:
-      return weight_format::q5_0;
-    case element_type::q5_1:
-      return weight_format::q5_1;
-    case element_type::q8_0:
-      return weight_format::q8_0;
-    case element_type::q4_k:
-      return weight_format::q4_k;
-    case element_type::q5_k:
-      return weight_format::q5_k;
-    case element_type::q6_k:
-      return weight_format::q6_k;
-    case element_type::q2_k:
-      return weight_format::q2_k;
-    case element_type::q3_k:
-      return weight_format::q3_k;
-    case element_type::iq4_nl:
-      return weight_format::iq4_nl;
-    case element_type::iq4_xs:
-      return weight_format::iq4_xs;
-    case element_type::mxfp4:
-      return weight_format::mxfp4;
-    default:
-      return std::nullopt;
-  }
-}
-
 const std::byte* read_as_stored(const weights::matrix_rows& matrix, std::int64_t first, std::int64_t last,
                                 std::byte* scratch) {
   matrix.read(first, last, {scratch, static_cast<std::size_t>(last - first) * matrix.row_bytes()});
@@ -105,9 +64,9 @@ std::shared_ptr<const kernels::tiled_matrix> weight_reader::matrix(std::span<con
 }
 
 kernels::weight_source weight_reader::source(const weights::matrix_rows& matrix, std::int64_t rows) {
-  const auto format = packable(matrix.type());
-  const auto read = format ? read_as_stored : read_as_float;
-  return {.format = format.value_or(kernels::weight_format::f32),
+  const bool tiled = kernels::has_tiles(matrix.type());
+  const auto read = tiled ? read_as_stored : read_as_float;
+  return {.format = tiled ? matrix.type() : element_type::f32,
           .rows = rows,
           .read = [matrix, read](std::int64_t first, std::int64_t last, std::byte* scratch) {
             return read(matrix, first, last, scratch);
@@ -149,9 +108,9 @@ void weight_reader::count(const load::weight& read) {
   if (tensors_.count(read)) bytes_of_type_.at(static_cast<std::size_t>(read.type())) += read.bytes();
 }
 
-load::element_type weight_reader::most_common_type() const {
+element_type weight_reader::most_common_type() const {
   const auto most = std::max_element(bytes_of_type_.begin(), bytes_of_type_.end());
-  return static_cast<load::element_type>(most - bytes_of_type_.begin());
+  return static_cast<element_type>(most - bytes_of_type_.begin());
 }
 
 }  // namespace cogen::cpu

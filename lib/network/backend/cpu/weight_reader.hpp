@@ -78,7 +78,7 @@ class weight_reader {
   std::int64_t held_bytes() const { return static_cast<std::int64_t>(held_bytes_); }
 
   /// The type that most bytes read so far are stored in.
-  load::element_type most_common_type() const;
+  element_type most_common_type() const;
 
  private:
   static kernels::weight_source source(const weights::matrix_rows& matrix, std::int64_t rows);

@@ -1,6 +1,6 @@
 #include "network/backend/reference/reference_operators.hpp"
 
-#include "formats/checkpoint/element_type.hpp"
+#include "formats/checkpoint/quantized_blocks.hpp"
 #include "sampling/described_sampling.hpp"
 
 #include <ATen/TensorOperators.h>
@@ -64,7 +64,7 @@ void quantize_block(const cache::device_layer& layer, std::int64_t slot, std::in
 /// What codes stand for, without scales.
 at::Tensor values_of(const at::Tensor& codes, const kernels::packed_form& form) {
   if (!form.e2m1) return codes.to(at::kFloat) - form.middle();
-  const auto halves = at::tensor(at::ArrayRef<std::int8_t>(load::e2m1_halves), codes.device());
+  const auto halves = at::tensor(at::ArrayRef<std::int8_t>(e2m1_halves), codes.device());
   return at::index_select(halves, 0, codes.flatten().to(at::kInt)).view(codes.sizes()).to(at::kFloat) * 0.5;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cogen/load/checkpoint.hpp>
+#include <cogen/detail/element_type.hpp>
 
 #include <cstdint>
 
@@ -124,10 +124,6 @@ struct q3_k_block {
   }
 };
 
-/// What the 4-bit codes of the iq4 types stand for.
-inline constexpr std::int8_t iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                               1,    13,   25,  38,  53,  69,  89,  113};
-
 /// w[i] = scale * iq4_values[nibble]. Nibbles as in q4_0_block.
 struct iq4_nl_block {
   std::uint16_t scale;  ///< float16 bits
@@ -149,9 +145,6 @@ struct iq4_xs_block {
   }
 };
 
-/// The numbers of OCP's FP4 (E2M1), in halves.
-inline constexpr std::int8_t e2m1_halves[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
 /// w[i] = 2^(exponent - 128) * e2m1_halves[nibble]; 255 means NaN. Nibbles as in q4_0_block. OCP Microscaling Formats
 /// 1.0, MXFP4.
 struct mxfp4_block {
@@ -159,67 +152,24 @@ struct mxfp4_block {
   std::uint8_t nibbles[16];
 };
 
-static_assert(sizeof(q2_k_block) == 84 && sizeof(q3_k_block) == 110);
-static_assert(sizeof(iq4_nl_block) == 18 && sizeof(iq4_xs_block) == 136 && sizeof(mxfp4_block) == 17);
-static_assert(sizeof(q4_k_block) == 144 && sizeof(q5_k_block) == 176 && sizeof(q6_k_block) == 210);
-static_assert(sizeof(q4_0_block) == 18 && sizeof(q4_1_block) == 20);
-static_assert(sizeof(q5_0_block) == 22 && sizeof(q5_1_block) == 24 && sizeof(q8_0_block) == 34);
-
-/// The smallest piece of a tensor that can be addressed: so many elements in so many bytes.
-struct block_layout {
-  std::int64_t elements;
-  std::int64_t bytes;
-};
-
-constexpr block_layout layout(element_type type) noexcept {
-  switch (type) {
-    case element_type::i8:
-    case element_type::u8:
-    case element_type::boolean:
-      return {1, 1};
-    case element_type::f16:
-    case element_type::bf16:
-    case element_type::i16:
-    case element_type::u16:
-      return {1, 2};
-    case element_type::f32:
-    case element_type::i32:
-    case element_type::u32:
-      return {1, 4};
-    case element_type::f64:
-    case element_type::i64:
-    case element_type::u64:
-      return {1, 8};
-    case element_type::q4_0:
-      return {32, sizeof(q4_0_block)};
-    case element_type::q4_1:
-      return {32, sizeof(q4_1_block)};
-    case element_type::q5_0:
-      return {32, sizeof(q5_0_block)};
-    case element_type::q5_1:
-      return {32, sizeof(q5_1_block)};
-    case element_type::q8_0:
-      return {32, sizeof(q8_0_block)};
-    case element_type::q4_k:
-      return {256, sizeof(q4_k_block)};
-    case element_type::q5_k:
-      return {256, sizeof(q5_k_block)};
-    case element_type::q6_k:
-      return {256, sizeof(q6_k_block)};
-    case element_type::q2_k:
-      return {256, sizeof(q2_k_block)};
-    case element_type::q3_k:
-      return {256, sizeof(q3_k_block)};
-    case element_type::iq4_nl:
-      return {32, sizeof(iq4_nl_block)};
-    case element_type::iq4_xs:
-      return {256, sizeof(iq4_xs_block)};
-    case element_type::mxfp4:
-      return {32, sizeof(mxfp4_block)};
-  }
-  return {1, 0};
+/// Whether a block lies as a file has it.
+template <class Block>
+constexpr bool is_stored_as(element_type type) {
+  return static_cast<std::int64_t>(sizeof(Block)) == layout(type).bytes;
 }
 
-constexpr bool is_quantized(element_type type) noexcept { return layout(type).elements > 1; }
+static_assert(is_stored_as<q4_0_block>(element_type::q4_0));
+static_assert(is_stored_as<q4_1_block>(element_type::q4_1));
+static_assert(is_stored_as<q5_0_block>(element_type::q5_0));
+static_assert(is_stored_as<q5_1_block>(element_type::q5_1));
+static_assert(is_stored_as<q8_0_block>(element_type::q8_0));
+static_assert(is_stored_as<q4_k_block>(element_type::q4_k));
+static_assert(is_stored_as<q5_k_block>(element_type::q5_k));
+static_assert(is_stored_as<q6_k_block>(element_type::q6_k));
+static_assert(is_stored_as<q2_k_block>(element_type::q2_k));
+static_assert(is_stored_as<q3_k_block>(element_type::q3_k));
+static_assert(is_stored_as<iq4_nl_block>(element_type::iq4_nl));
+static_assert(is_stored_as<iq4_xs_block>(element_type::iq4_xs));
+static_assert(is_stored_as<mxfp4_block>(element_type::mxfp4));
 
 }  // namespace cogen::load

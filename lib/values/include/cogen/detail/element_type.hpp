@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace cogen {
+
+// clang-format off
+/// How the numbers of tensors in files are stored, little-endian: plain numbers, and GGML's blocks of 32 and of 256
+/// elements along a row, without padding (https://github.com/ggml-org/ggml, docs/gguf.md). A block has a 16-bit scale:
+/// q4_0, q5_0, q8_0, iq4_nl; a minimum, too: q4_1, q5_1; and those of 256 smaller scales, for each 32 (q4_k, q5_k with
+/// minima, iq4_xs) or each 16 (q3_k, q6_k, q2_k with minima). Codes of iq4 and mxfp4 have unequal steps; mxfp4 is that of
+/// OCP's Microscaling Formats 1.0: numbers of 4 bits, and a power of two for each block.
+enum class element_type : std::uint8_t {
+  f32, f16, bf16, f64,
+  i8, i16, i32, i64, u8, u16, u32, u64, boolean,
+  q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, mxfp4,
+  q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs,
+};
+// clang-format on
+
+/// The smallest piece of a tensor that can be addressed: so many elements in so many bytes.
+struct block_layout {
+  std::int64_t elements;
+  std::int64_t bytes;
+};
+
+namespace detail {
+
+struct element_traits {
+  std::string_view name;
+  std::int64_t elements;
+  std::int64_t bytes;
+};
+
+inline constexpr element_traits element_table[] = {
+    // in the order of element_type
+    {"f32", 1, 4},        {"f16", 1, 2},      {"bf16", 1, 2},     {"f64", 1, 8},      {"i8", 1, 1},
+    {"i16", 1, 2},        {"i32", 1, 4},      {"i64", 1, 8},      {"u8", 1, 1},       {"u16", 1, 2},
+    {"u32", 1, 4},        {"u64", 1, 8},      {"boolean", 1, 1},  {"q4_0", 32, 18},   {"q4_1", 32, 20},
+    {"q5_0", 32, 22},     {"q5_1", 32, 24},   {"q8_0", 32, 34},   {"iq4_nl", 32, 18}, {"mxfp4", 32, 17},
+    {"q2_k", 256, 84},    {"q3_k", 256, 110}, {"q4_k", 256, 144}, {"q5_k", 256, 176}, {"q6_k", 256, 210},
+    {"iq4_xs", 256, 136},
+};
+
+}  // namespace detail
+
+/// "f32", "q4_1", …
+constexpr std::string_view to_string(element_type type) noexcept {
+  return detail::element_table[static_cast<std::size_t>(type)].name;
+}
+
+constexpr block_layout layout(element_type type) noexcept {
+  const auto& traits = detail::element_table[static_cast<std::size_t>(type)];
+  return {traits.elements, traits.bytes};
+}
+
+constexpr bool is_quantized(element_type type) noexcept { return layout(type).elements > 1; }
+
+/// What the 4-bit codes of the iq4 types stand for.
+inline constexpr std::int8_t iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                               1,    13,   25,  38,  53,  69,  89,  113};
+
+/// The numbers of OCP's FP4 (E2M1), in halves.
+inline constexpr std::int8_t e2m1_halves[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+}  // namespace cogen
