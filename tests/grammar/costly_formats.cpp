@@ -186,7 +186,7 @@ BOOST_AUTO_TEST_CASE(what_doubles_is_followed_as_far_as_it_is_needed) {
   BOOST_TEST(!six->forced().empty());
 }
 
-BOOST_AUTO_TEST_CASE(ambiguous_texts_end_with_a_sentence) {
+BOOST_AUTO_TEST_CASE(ambiguous_texts_end_with_a_message) {
   const auto grammar = compiled(ebnf("root ::= ([^x]? [^y]?){2000}"));
   const auto place = grammar->start();
   const auto said = failure([&] {
@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(ambiguous_texts_end_with_a_sentence) {
   BOOST_CHECK_NO_THROW(grammar->start()->accept('a'));
 }
 
-BOOST_AUTO_TEST_CASE(ambiguous_masks_end_with_a_sentence) {
+BOOST_AUTO_TEST_CASE(ambiguous_masks_end_with_a_message) {
   const auto place = compiled(ebnf("root ::= ([^x]? [^y]?){40} ([^x]? [^y]? \"z\"?){4000}"))->start();
   const auto said = failure([&] {
     for (int i = 0; i < 40; ++i) {

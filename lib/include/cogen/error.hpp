@@ -27,7 +27,7 @@ enum class error {
   engine_stopped,         ///< the engine was stopped or destroyed
   device_failed,          ///< a step failed as a whole; the engine is dead
   deadline_unreachable,   ///< refused: at the pace so far it would end after its deadline
-  deadline_exceeded,      ///< no token came within the request's `start_within()`
+  deadline_exceeded,      ///< no token came within the request's `start_within`
   draining,               ///< the engine accepts nothing new
   bad_session,            ///< a file or stream is not a session, is damaged, or of another model or kind of cache
 };

@@ -25,7 +25,7 @@ enum class finish_reason : std::uint8_t {
   length,             ///< max_tokens were generated, or the context is full
   aborted,            ///< `stop()` was called
   failed,             ///< see `error()`
-  deadline_exceeded,  ///< the request's `finish_within()` is over
+  deadline_exceeded,  ///< the request's `finish_within` is over
 };
 
 std::string_view to_string(finish_reason reason) noexcept;
