@@ -1,5 +1,6 @@
 #include "engine/session/stream_operations.hpp"
 
+#include "engine/async/call_member.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/runner/diagnostics_of.hpp"
 
@@ -10,7 +11,8 @@
 #include <thread>
 #include <utility>
 
-namespace cogen::detail {
+namespace cogen {
+namespace detail {
 namespace {
 
 const std::string stream_name = "the session";
@@ -71,7 +73,13 @@ stream_save::stream_save(std::shared_ptr<sequence_state> state, std::shared_ptr<
 
 void stream_save::start(std::shared_ptr<detail::operation<>> wait) {
   wait_ = std::move(wait);
+  started_ = wait_.get();
   spawn(wait_->executor());
+}
+
+/// That of a piece waits for it, as it is soon made.
+void stream_save::cancel(const pending_operation& wait, net::cancellation_type) noexcept {
+  if (&wait == started_) cancel_task();
 }
 
 net::awaitable<void> stream_save::run() {
@@ -92,16 +100,17 @@ net::awaitable<void> stream_save::copy() {
         writer->emplace(stream_name, state, snapshot);
         return diagnostics();
       };
-  auto token = detail::throwing;
-  co_await detail::initiate<detail::throwing_t>(token, state_, &sequence_state::start_copy,
-                                                &sequence_state::cancel_plain, target);
+  auto token = throwing;
+  const initiation<void(sequence_state::session_target)> begin(state_, call_member<&sequence_state::start_copy>);
+  co_await initiate<throwing_t>(token, begin, target);
   writer_ = std::move(*writer);
 }
 
 net::awaitable<void> stream_save::make_piece() {
-  auto token = detail::throwing;
-  co_await detail::initiate<detail::throwing_t>(token, std::static_pointer_cast<stream_save>(shared_from_this()),
-                                                &stream_save::start_piece, &stream_save::cancel_piece);
+  auto token = throwing;
+  const initiation<void()> begin(std::static_pointer_cast<stream_save>(shared_from_this()),
+                                 call_member<&stream_save::start_piece>);
+  co_await initiate<throwing_t>(token, begin);
 }
 
 void stream_save::start_piece(std::shared_ptr<detail::operation<>> wait) {
@@ -126,10 +135,6 @@ void stream_save::end(const diagnostics& why) {
   wait->set_result(why);
   auto& ended = *wait;
   ended.call(std::move(wait));
-}
-
-std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& face, std::shared_ptr<byte_sink> sink) {
-  return std::make_shared<stream_save>(std::static_pointer_cast<sequence_state>(face), std::move(sink));
 }
 
 // Opening
@@ -161,6 +166,13 @@ void stream_open::end(const diagnostics& why) {
   if (why) state_->fail_opening(why);
 }
 
-void stream_open::cancel_after_end() noexcept { state_->cancel_open(*wait_); }
+void stream_open::cancel_after_end() noexcept { state_->cancel(*wait_, net::cancellation_type::terminal); }
 
-}  // namespace cogen::detail
+}  // namespace detail
+
+detail::initiation<void()> sequence_handle::save_initiation(std::shared_ptr<byte_sink> sink) const {
+  using detail::stream_save;
+  return {std::make_shared<stream_save>(shared(), std::move(sink)), detail::call_member<&stream_save::start>};
+}
+
+}  // namespace cogen
