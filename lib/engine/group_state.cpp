@@ -68,7 +68,7 @@ void group_state::abort() noexcept {
   post(std::move(aborted));
 }
 
-void group_state::settle(detail::pending_operation& called) noexcept {
+void group_state::settle(pending_operation& called) noexcept {
   std::unique_lock lock(mutex_);
   if (&called != next_.get()) return;
   const auto wait = next_;
@@ -81,7 +81,7 @@ void group_state::settle(detail::pending_operation& called) noexcept {
   next_.reset();
 }
 
-std::shared_ptr<detail::pending_operation> group_state::offer(std::size_t index, const stream_offer& offered) noexcept {
+std::shared_ptr<pending_operation> group_state::offer(std::size_t index, const stream_offer& offered) noexcept {
   const std::lock_guard lock(mutex_);
   auto& entry = members_[index];
   if (entry.over) return nullptr;

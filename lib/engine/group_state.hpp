@@ -47,7 +47,7 @@ class group_state final : public result_owner, public std::enable_shared_from_th
   void abort() noexcept;
 
   /// A stream has something. Returns the operation that this completes, for the stream to post; else null.
-  std::shared_ptr<detail::pending_operation> offer(std::size_t index, const stream_offer& offered) noexcept;
+  std::shared_ptr<pending_operation> offer(std::size_t index, const stream_offer& offered) noexcept;
 
   /// Whether an operation waits, or its handler has not run yet; one that wants progress, if asked for that.
   bool waits(bool for_progress) const noexcept;
@@ -68,7 +68,7 @@ class group_state final : public result_owner, public std::enable_shared_from_th
   void end(member& entry) noexcept;
   void give_up() noexcept;
 
-  mutable detail::forkable_mutex mutex_;
+  mutable forkable_mutex mutex_;
   std::vector<member> members_;
   boost::circular_buffer<std::size_t> listed_;  // in the order in which they are asked
   std::size_t open_;                            // members whose end was not given

@@ -31,7 +31,7 @@ class lone_operation : public request_state, public result_owner {
     leave_engine();
   }
 
-  void settle(detail::pending_operation&) noexcept override {
+  void settle(pending_operation&) noexcept override {
     const std::lock_guard lock(mutex_);
     wait_.reset();
   }

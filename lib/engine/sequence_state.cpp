@@ -105,7 +105,7 @@ void sequence_state::cancel(const pending_operation& wait, net::cancellation_typ
   engine_->enqueue(shared_from_this());
 }
 
-void sequence_state::settle(detail::pending_operation& called) noexcept {
+void sequence_state::settle(pending_operation& called) noexcept {
   const completion_lock lock(*this);
   if (&called == opening_.get()) return std::exchange(opening_, nullptr)->set_result(error_code(), sequence(self()));
   if (&called != forward_.get() && &called != decode_.get() && &called != draft_.get()) return;

@@ -99,7 +99,7 @@ std::optional<float> strategy_stream::score() const {
 
 // Its reader's pace
 
-void strategy_stream::start_ready(std::shared_ptr<detail::operation<>> wait) {
+void strategy_stream::start_ready(std::shared_ptr<operation<>> wait) {
   const completion_lock lock(*this);
   if (ready_ && !ready_->dropped())
     return complete(std::move(wait), {error::operation_in_progress, "an async_ready() is pending on this output"});
@@ -113,7 +113,7 @@ void strategy_stream::cancel(const pending_operation& wait, net::cancellation_ty
   if (ready_.get() == &wait) complete(std::exchange(ready_, nullptr), net::error::operation_aborted);
 }
 
-void strategy_stream::settle(detail::pending_operation& called) noexcept {
+void strategy_stream::settle(pending_operation& called) noexcept {
   stream_state::settle(called);
   const std::lock_guard lock(mutex_);
   if (&called == ready_.get()) ready_.reset();

@@ -38,7 +38,7 @@ class strategy_stream final : public stream_state {
 
   // Under the lock.
   int credits_;  // tokens that may be written before the reader is too far behind; below 0: it is
-  std::shared_ptr<detail::operation<>> ready_;
+  std::shared_ptr<operation<>> ready_;
   std::optional<float> score_;
 };
 

@@ -636,7 +636,7 @@ void stream_state::serve_waiters() {
 
 // Results, taken as their handlers run
 
-void stream_state::settle(detail::pending_operation& called) noexcept {
+void stream_state::settle(pending_operation& called) noexcept {
   completion_lock lock(*this);
   if (&called == next_.get()) settle_piece();
   if (&called == reading_all_.get()) settle_completion();
@@ -647,7 +647,7 @@ void stream_state::settle(detail::pending_operation& called) noexcept {
   if (is_urgent) notify_engine();
 }
 
-void stream_state::drop(detail::pending_operation&) noexcept {
+void stream_state::drop(pending_operation&) noexcept {
   const completion_lock lock(*this);
   offer_to_group();
 }
@@ -715,7 +715,7 @@ bool stream_state::give_group(group_state::next_operation& wait, bool events) no
   return is_last;
 }
 
-void stream_state::post_for_group(std::shared_ptr<detail::pending_operation> completed) noexcept {
+void stream_state::post_for_group(std::shared_ptr<pending_operation> completed) noexcept {
   const completion_lock lock(*this);
   keep(std::move(completed));
 }

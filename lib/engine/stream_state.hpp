@@ -70,7 +70,7 @@ class stream_state : public request_state, public result_owner {
   void join(std::weak_ptr<group_state> group, std::size_t index);  ///< offers it what comes, under this index
   void ask_for_group();  ///< the group waits: offers what there is, or has the engine make it
   bool give_group(group_state::next_operation& wait, bool events) noexcept;  ///< what was offered; whether it was last
-  void post_for_group(std::shared_ptr<detail::pending_operation> completed) noexcept;
+  void post_for_group(std::shared_ptr<pending_operation> completed) noexcept;
 
   void process(loop_view& loop) override;
   void lose_exactness() noexcept override;

@@ -142,7 +142,7 @@ session_limits sequence_state::limits() const {
           .longest_encoder_input = parts.encoder_inputs ? parts.encoder_inputs->longest : 0};
 }
 
-void sequence_state::drop(detail::pending_operation& dropped) noexcept {
+void sequence_state::drop(pending_operation& dropped) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (opening_.get() != &dropped) return;

@@ -18,7 +18,7 @@ namespace {
 const std::string stream_name = "the session";
 
 /// Posts the handler; if memory is short, tries again for a while.
-void post(detail::pending_operation& completed) noexcept {
+void post(pending_operation& completed) noexcept {
   constexpr int tries = 1000;
   for (int i = 0; i < tries && !completed.post_again(); ++i) std::this_thread::yield();
 }
@@ -71,7 +71,7 @@ void stream_task::throw_if_cancelled() const {
 stream_save::stream_save(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_sink> sink)
     : state_(std::move(state)), sink_(std::move(sink)) {}
 
-void stream_save::start(std::shared_ptr<detail::operation<>> wait) {
+void stream_save::start(std::shared_ptr<operation<>> wait) {
   wait_ = std::move(wait);
   started_ = wait_.get();
   spawn(wait_->executor());
@@ -113,7 +113,7 @@ net::awaitable<void> stream_save::make_piece() {
   co_await initiate<throwing_t>(token, begin);
 }
 
-void stream_save::start_piece(std::shared_ptr<detail::operation<>> wait) {
+void stream_save::start_piece(std::shared_ptr<operation<>> wait) {
   const auto self = std::static_pointer_cast<stream_save>(shared_from_this());
   state_->engine()->offload([self, wait] {
     diagnostics why;
@@ -142,7 +142,7 @@ void stream_save::end(const diagnostics& why) {
 stream_open::stream_open(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_source> source)
     : state_(std::move(state)), source_(std::move(source)) {}
 
-void stream_open::start(std::shared_ptr<detail::operation<sequence>> wait) {
+void stream_open::start(std::shared_ptr<operation<sequence>> wait) {
   wait_ = wait;
   const auto executor = wait->executor();
   if (state_->begin_open(std::move(wait))) spawn(executor);

@@ -49,14 +49,14 @@ class stream_save final : public result_owner, public stream_task {
   net::any_io_executor default_executor() const override { return sink_->get_executor(); }
   void start(std::shared_ptr<operation<>> wait);
   void cancel(const pending_operation& wait, net::cancellation_type) noexcept override;
-  void settle(detail::pending_operation&) noexcept override {}  // bytes that are written stay written
+  void settle(pending_operation&) noexcept override {}  // bytes that are written stay written
 
  private:
   net::awaitable<void> run() override;
   void end(const diagnostics& why) override;
   net::awaitable<void> copy();
   net::awaitable<void> make_piece();
-  void start_piece(std::shared_ptr<detail::operation<>> wait);
+  void start_piece(std::shared_ptr<operation<>> wait);
 
   const std::shared_ptr<sequence_state> state_;
   const std::shared_ptr<byte_sink> sink_;
@@ -74,8 +74,8 @@ class stream_open final : public result_owner, public stream_task {
   net::any_io_executor default_executor() const override { return source_->get_executor(); }
   void start(std::shared_ptr<operation<sequence>> wait);
   void cancel(const pending_operation&, net::cancellation_type) noexcept override { cancel_task(); }
-  void settle(detail::pending_operation& called) noexcept override { state_->settle(called); }
-  void drop(detail::pending_operation& dropped) noexcept override { state_->drop(dropped); }
+  void settle(pending_operation& called) noexcept override { state_->settle(called); }
+  void drop(pending_operation& dropped) noexcept override { state_->drop(dropped); }
 
  private:
   net::awaitable<void> run() override;
@@ -84,7 +84,7 @@ class stream_open final : public result_owner, public stream_task {
 
   const std::shared_ptr<sequence_state> state_;
   const std::shared_ptr<byte_source> source_;
-  std::shared_ptr<detail::operation<sequence>> wait_;
+  std::shared_ptr<operation<sequence>> wait_;
 };
 
 }  // namespace cogen::detail
