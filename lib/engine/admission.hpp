@@ -78,7 +78,7 @@ class admission {
   const int max_sequences_;
   const int max_waiting_;
   const std::function<void()> idle_;
-  mutable detail::forkable_mutex mutex_;  // guards the counts and every admission_state
+  mutable forkable_mutex mutex_;  // guards the counts and every admission_state
   counts counts_;
   std::map<std::uint64_t, int> waiting_;  // of each tenant that waits
 };

@@ -107,7 +107,7 @@ std::size_t compile_queue::size() const {
 }
 
 void compile_queue::put(std::uint64_t tenant, std::list<entry> added) {
-  if (at_once_ || process_ != detail::process_generation()) {
+  if (at_once_ || process_ != process_generation()) {
     lone_watch watch(added.front().unwanted);
     return added.front().task(watch);
   }
@@ -126,7 +126,7 @@ void compile_queue::put(std::uint64_t tenant, std::list<entry> added) {
 /// threads that there are take all.
 void compile_queue::start_threads(std::size_t idle) noexcept try {
   while (turns_.placeable() > starting_ + idle) {
-    detail::run_joined([self = shared_from_this()] { self->work(); });
+    run_joined([self = shared_from_this()] { self->work(); });
     ++threads_;
     ++starting_;
   }

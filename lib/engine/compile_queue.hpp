@@ -38,7 +38,7 @@ class compile_queue : public std::enable_shared_from_this<compile_queue> {
   std::size_t size() const;  ///< jobs that wait or run; none where they run at once
 
  private:
-  using lock = std::unique_lock<detail::forkable_mutex>;
+  using lock = std::unique_lock<forkable_mutex>;
   class watched_turn;
 
   struct entry {
@@ -56,8 +56,8 @@ class compile_queue : public std::enable_shared_from_this<compile_queue> {
 
   const bool at_once_;
   const compile_turns::time long_time_;
-  const unsigned process_ = detail::process_generation();
-  mutable detail::forkable_mutex mutex_;  // guards everything below
+  const unsigned process_ = process_generation();
+  mutable forkable_mutex mutex_;  // guards everything below
   std::condition_variable_any turned_;
   compile_turns turns_{long_time_};
   std::list<entry> waiting_;

@@ -11,7 +11,7 @@ compile_state::compile_state(std::shared_ptr<engine_loop> engine, std::uint64_t 
   admission_.tenant = tenant;
 }
 
-void compile_state::start(std::shared_ptr<detail::operation<compiled_format>> wait, response_format format) {
+void compile_state::start(std::shared_ptr<operation_type> wait, response_format format) {
   begin_wait(std::move(wait));
   if (const auto refused = begin_work()) return fail(*refused);
   const auto self = std::static_pointer_cast<compile_state>(shared_from_this());
@@ -19,9 +19,9 @@ void compile_state::start(std::shared_ptr<detail::operation<compiled_format>> wa
                               [self, format = std::move(format)](auto& watch) { self->compile(format, watch); });
 }
 
-void compile_state::cancel() noexcept {
+void compile_state::cancel(const pending_operation& wait, net::cancellation_type type) noexcept {
   is_unwanted_ = true;
-  lone_operation::cancel();
+  lone_operation::cancel(wait, type);
 }
 
 void compile_state::compile(const response_format& format, grammar::work_watch& watch) noexcept try {

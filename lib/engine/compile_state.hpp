@@ -9,12 +9,12 @@
 namespace cogen::detail {
 
 /// A pending async_compile().
-class compile_state final : public lone_operation<compile_face, detail::operation<compiled_format>, compiled_format> {
+class compile_state final : public lone_operation<compiled_format> {
  public:
   compile_state(std::shared_ptr<engine_loop> engine, std::uint64_t tenant);
 
-  void start(std::shared_ptr<detail::operation<compiled_format>> wait, response_format format) override;
-  void cancel() noexcept override;
+  void start(std::shared_ptr<operation_type> wait, response_format format);
+  void cancel(const pending_operation& wait, net::cancellation_type type) noexcept override;
   void process(loop_view&) override { post_again(); }
 
  private:

@@ -4,7 +4,7 @@
 
 namespace cogen::detail {
 
-void drain_state::start(std::shared_ptr<detail::operation<>> wait) {
+void drain_state::start(std::shared_ptr<operation_type> wait) {
   engine_->wait_until_idle(shared_from_this());
   begin_wait(std::move(wait));
   engine_->admissions().drain();

@@ -7,11 +7,11 @@
 namespace cogen::detail {
 
 /// A pending async_drain(). It takes no place.
-class drain_state final : public lone_operation<drain_face, detail::operation<>> {
+class drain_state final : public lone_operation<> {
  public:
   using lone_operation::lone_operation;
 
-  void start(std::shared_ptr<detail::operation<>> wait) override;
+  void start(std::shared_ptr<operation_type> wait);
   void process(loop_view&) override;
 
  private:

@@ -1,3 +1,4 @@
+#include "engine/async/call_member.hpp"
 #include "engine/checked_encoder_input.hpp"
 #include "engine/compile_state.hpp"
 #include "engine/drain_state.hpp"
@@ -23,6 +24,11 @@
 namespace cogen {
 namespace {
 
+using detail::call_member;
+using detail::compile_state;
+using detail::drain_state;
+using detail::sequence_state;
+using detail::stream_open;
 using detail::stream_state;
 
 constexpr std::size_t long_prompt = 16 << 10;  // bytes; longer ones are tokenized on another thread
@@ -223,32 +229,38 @@ sequence engine::open(const open_options& options) { return open(std::vector<tok
 sequence engine::open(std::vector<token> encoder_input, const open_options& options) {
   const auto within = checked(options, *loop_);
   auto read = detail::checked_encoder_input(std::move(encoder_input), loop_->parts(), loop_->vocabulary());
-  return sequence(std::make_shared<detail::sequence_state>(loop_, within, std::move(read)));
+  return sequence(std::make_shared<sequence_state>(loop_, within, std::move(read)));
 }
 
-std::shared_ptr<detail::sequence_face> engine::new_opening(const open_options& options) const {
-  return std::make_shared<detail::sequence_state>(loop_, checked(options, *loop_), nullptr);
+detail::initiation<sequence(std::filesystem::path)> engine::new_opening(const open_options& options) const {
+  return {std::make_shared<sequence_state>(loop_, checked(options, *loop_), nullptr),
+          call_member<&sequence_state::start_open>};
 }
 
-std::shared_ptr<detail::open_face> engine::new_opening(const open_options& options,
-                                                       std::shared_ptr<byte_source> source) const {
-  auto opened = std::make_shared<detail::sequence_state>(loop_, checked(options, *loop_), nullptr);
-  return std::make_shared<detail::stream_open>(std::move(opened), std::move(source));
+detail::initiation<sequence()> engine::new_opening(const open_options& options,
+                                                   std::shared_ptr<byte_source> source) const {
+  auto opened = std::make_shared<sequence_state>(loop_, checked(options, *loop_), nullptr);
+  return {std::make_shared<stream_open>(std::move(opened), std::move(source)), call_member<&stream_open::start>};
 }
 
-std::shared_ptr<detail::embed_face> engine::new_embedding(const work_options& options) const {
-  return std::make_shared<embedding::text_state<std::vector<float>>>(loop_, options.tenant);
+engine::embedding_initiation engine::new_embedding(const work_options& options) const {
+  using state = embedding::text_state<std::vector<float>>;
+  return {std::make_shared<state>(loop_, options.tenant), call_member<&state::start>};
 }
 
-std::shared_ptr<detail::score_face> engine::new_scoring(const work_options& options) const {
-  return std::make_shared<embedding::text_state<float>>(loop_, options.tenant);
+detail::initiation<std::vector<float>(std::vector<encoder_input>)> engine::new_scoring(
+    const work_options& options) const {
+  using state = embedding::text_state<float>;
+  return {std::make_shared<state>(loop_, options.tenant), call_member<&state::start>};
 }
 
-std::shared_ptr<detail::compile_face> engine::new_compilation(const work_options& options) const {
-  return std::make_shared<detail::compile_state>(loop_, options.tenant);
+detail::initiation<compiled_format(response_format)> engine::new_compilation(const work_options& options) const {
+  return {std::make_shared<compile_state>(loop_, options.tenant), call_member<&compile_state::start>};
 }
 
-std::shared_ptr<detail::drain_face> engine::new_drain() const { return std::make_shared<detail::drain_state>(loop_); }
+detail::initiation<void()> engine::new_drain() const {
+  return {std::make_shared<drain_state>(loop_), call_member<&drain_state::start>};
+}
 
 engine::executor_type engine::get_executor() const { return loop_->executor(); }
 

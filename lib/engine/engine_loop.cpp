@@ -51,7 +51,7 @@ engine_loop::engine_loop(engine_parts parts, engine_options options)
 
 engine_loop::~engine_loop() = default;
 
-bool engine_loop::is_forked() const noexcept { return detail::process_generation() != process_; }
+bool engine_loop::is_forked() const noexcept { return process_generation() != process_; }
 
 bool engine_loop::enqueue(std::shared_ptr<request_state> request) noexcept {
   if (is_forked()) return false;
@@ -77,7 +77,7 @@ diagnostics engine_loop::error() const noexcept {
   return error_;
 }
 
-net::any_io_executor engine_loop::default_executor() const { return error() ? detail::process_executor() : executor(); }
+net::any_io_executor engine_loop::default_executor() const { return error() ? process_executor() : executor(); }
 
 engine_stats engine_loop::stats() const {
   const auto accepted = admission_.now();
@@ -116,7 +116,7 @@ void engine_loop::offload(std::function<void()> job) {
   if (options_.external_stepping)
     job();
   else
-    net::post(detail::process_executor(), std::move(job));
+    net::post(process_executor(), std::move(job));
 }
 
 template <class Call>

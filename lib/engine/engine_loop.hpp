@@ -148,7 +148,7 @@ class engine_loop {
   template <class Waits>
   void wait_while(const Waits& waits);
 
-  const unsigned process_ = detail::process_generation();  // that made it
+  const unsigned process_ = process_generation();  // that made it
   engine_parts parts_;
   engine_options options_;
   const int vocabulary_;
@@ -160,7 +160,7 @@ class engine_loop {
   tenant_queue late_samples_{max_late_samples, [this](tenant_queue::job job) { offload(std::move(job)); }};
   guide_allowance allowance_;
   const grammar::model_responses responses_;
-  const std::shared_ptr<detail::engine_queue> queue_ = std::make_shared<detail::engine_queue>();
+  const std::shared_ptr<engine_queue> queue_ = std::make_shared<engine_queue>();
   scheduler::scheduler scheduler_;
   member_map members_;
   const engine_metrics::log log_ = [this](std::string_view message, const std::exception_ptr& why) {
@@ -180,8 +180,8 @@ class engine_loop {
   swap_completions swap_completions_;
   admission admission_;
   std::unique_ptr<stored_prefixes> prefixes_;
-  std::shared_ptr<detail::side_work> beside_steps_;  // null: there was none yet
-  std::atomic<bool> asleep_ = false;                 // the engine thread sleeps, or is about to: wake() is needed
+  std::shared_ptr<side_work> beside_steps_;  // null: there was none yet
+  std::atomic<bool> asleep_ = false;         // the engine thread sleeps, or is about to: wake() is needed
   std::atomic<bool> stop_requested_ = false;
   std::atomic<bool> drops_prefixes_ = false;
   std::atomic<std::uint64_t> seed_;
@@ -190,7 +190,7 @@ class engine_loop {
   bool took_late_ = false;             // in this round
   bool started_ = false;
   bool ended_ = false;
-  mutable detail::forkable_mutex mutex_;  // guards everything below
+  mutable forkable_mutex mutex_;  // guards everything below
   diagnostics error_;
   engine_stats stats_;  // as last published
   std::vector<std::shared_ptr<request_state>> until_idle_;

@@ -7,18 +7,9 @@
 
 namespace cogen::detail {
 
-std::shared_ptr<group_face> make_group(std::vector<std::shared_ptr<stream_face>> streams) {
-  if (streams.empty()) throw std::invalid_argument("a stream_group needs at least 1 stream");
-  std::vector<std::shared_ptr<stream_state>> states;
-  states.reserve(streams.size());
-  for (const auto& each : streams) states.push_back(std::static_pointer_cast<stream_state>(each));
-  auto group = std::make_shared<group_state>(std::move(states));
-  group->join_all();
-  return group;
-}
-
 group_state::group_state(std::vector<std::shared_ptr<stream_state>> streams)
     : listed_(streams.size()), open_(streams.size()) {
+  if (streams.empty()) throw std::invalid_argument("a stream_group needs at least 1 stream");
   members_.reserve(streams.size());
   for (auto& each : streams) members_.push_back({std::move(each)});
 }
@@ -55,7 +46,7 @@ void group_state::start_next(std::shared_ptr<next_operation> wait, bool events) 
   for (std::size_t i = 0; i < members_.size() && wants_more(); ++i) members_[i].stream->ask_for_group();
 }
 
-void group_state::cancel_next(const next_operation& wait) noexcept {
+void group_state::cancel(const pending_operation& wait, net::cancellation_type) noexcept {
   std::unique_lock lock(mutex_);
   if (next_.get() != &wait) return;
   auto cancelled = next_;
@@ -77,7 +68,7 @@ void group_state::abort() noexcept {
   post(std::move(aborted));
 }
 
-void group_state::settle(detail::pending_operation& called) noexcept {
+void group_state::settle(pending_operation& called) noexcept {
   std::unique_lock lock(mutex_);
   if (&called != next_.get()) return;
   const auto wait = next_;
@@ -90,7 +81,7 @@ void group_state::settle(detail::pending_operation& called) noexcept {
   next_.reset();
 }
 
-std::shared_ptr<detail::pending_operation> group_state::offer(std::size_t index, const stream_offer& offered) noexcept {
+std::shared_ptr<pending_operation> group_state::offer(std::size_t index, const stream_offer& offered) noexcept {
   const std::lock_guard lock(mutex_);
   auto& entry = members_[index];
   if (entry.over) return nullptr;

@@ -18,8 +18,10 @@ class stream_state;
 
 /// The reader of several streams. They tell it what they have, under their own locks, and it takes that as its handler
 /// runs: a stream's lock may be held where this one's is taken, never the other way round.
-class group_state final : public group_face, public std::enable_shared_from_this<group_state> {
+class group_state final : public result_owner, public std::enable_shared_from_this<group_state> {
  public:
+  using next_operation = operation<std::optional<stream_event>>;
+
   /// What a stream has for its reader.
   struct stream_offer {
     bool piece = false;
@@ -30,20 +32,22 @@ class group_state final : public group_face, public std::enable_shared_from_this
     explicit operator bool() const noexcept { return piece || progress || ended; }
   };
 
-  explicit group_state(std::vector<std::shared_ptr<stream_state>> streams);
+  explicit group_state(std::vector<std::shared_ptr<stream_state>> streams);  ///< throws std::invalid_argument for none
 
   /// Has the streams offer what they have. Once, when it is shared.
   void join_all();
 
   net::any_io_executor default_executor() const override;
-  std::shared_ptr<next_operation> last_next() noexcept override;
-  void start_next(std::shared_ptr<next_operation> wait, bool events) override;
-  void cancel_next(const next_operation& wait) noexcept override;
-  void settle(detail::pending_operation& called) noexcept override;
-  void abort() noexcept override;
+  void cancel(const pending_operation& wait, net::cancellation_type type) noexcept override;
+  void settle(pending_operation& called) noexcept override;
+
+  // Operations of the handle.
+  std::shared_ptr<next_operation> last_next() noexcept;  ///< the wait before, given away; may be null
+  void start_next(std::shared_ptr<next_operation> wait, bool events);
+  void abort() noexcept;
 
   /// A stream has something. Returns the operation that this completes, for the stream to post; else null.
-  std::shared_ptr<detail::pending_operation> offer(std::size_t index, const stream_offer& offered) noexcept;
+  std::shared_ptr<pending_operation> offer(std::size_t index, const stream_offer& offered) noexcept;
 
   /// Whether an operation waits, or its handler has not run yet; one that wants progress, if asked for that.
   bool waits(bool for_progress) const noexcept;
@@ -64,7 +68,7 @@ class group_state final : public group_face, public std::enable_shared_from_this
   void end(member& entry) noexcept;
   void give_up() noexcept;
 
-  mutable detail::forkable_mutex mutex_;
+  mutable forkable_mutex mutex_;
   std::vector<member> members_;
   boost::circular_buffer<std::size_t> listed_;  // in the order in which they are asked
   std::size_t open_;                            // members whose end was not given

@@ -47,7 +47,7 @@ class inbox {
   }
 
  private:
-  mutable detail::forkable_mutex mutex_;
+  mutable forkable_mutex mutex_;
   std::shared_ptr<request_state> first_;
   request_state* last_ = nullptr;
   bool closed_ = false;

@@ -13,14 +13,15 @@ namespace cogen::detail {
 /// The state of a pending operation that has no sequence. It is a request_state so that it counts toward the engine's
 /// limits, and that the engine thread processes it. Cancellation has it end with operation_aborted until its handler
 /// runs.
-template <class Face, class Operation, class... Result>
-class lone_operation : public request_state, public Face {
+template <class... Result>
+class lone_operation : public request_state, public result_owner {
  public:
+  using operation_type = operation<Result...>;
   using request_state::request_state;
 
   net::any_io_executor default_executor() const override { return engine_->default_executor(); }
 
-  void cancel() noexcept override {
+  void cancel(const pending_operation&, net::cancellation_type) noexcept override {
     const auto self = shared_from_this();
     {
       const completion_lock lock(*this);
@@ -30,7 +31,7 @@ class lone_operation : public request_state, public Face {
     leave_engine();
   }
 
-  void settle(detail::pending_operation&) noexcept override {
+  void settle(pending_operation&) noexcept override {
     const std::lock_guard lock(mutex_);
     wait_.reset();
   }
@@ -42,7 +43,7 @@ class lone_operation : public request_state, public Face {
   bool awaits_client() const override { return false; }
 
  protected:
-  void begin_wait(std::shared_ptr<Operation> wait) {
+  void begin_wait(std::shared_ptr<operation_type> wait) {
     const std::lock_guard lock(mutex_);
     wait_ = std::move(wait);
   }
@@ -64,7 +65,7 @@ class lone_operation : public request_state, public Face {
   }
 
  private:
-  std::shared_ptr<Operation> wait_;  // under the lock, until its handler runs or it is cancelled
+  std::shared_ptr<operation_type> wait_;  // under the lock, until its handler runs or it is cancelled
 };
 
 }  // namespace cogen::detail

@@ -91,16 +91,16 @@ constrained_text request_state::text_after(std::size_t begin) const {
 
 void request_state::post_again() noexcept { completion_lock(*this).unlock(); }
 
-void request_state::keep(std::shared_ptr<detail::pending_operation> completed) noexcept {
+void request_state::keep(std::shared_ptr<pending_operation> completed) noexcept {
   completed->next = std::move(completed_);
   completed_ = std::move(completed);
 }
 
-void request_state::post(std::shared_ptr<detail::pending_operation> completed) noexcept {
+void request_state::post(std::shared_ptr<pending_operation> completed) noexcept {
   if (!post_all(std::move(completed)) && !engine_->enqueue(shared_from_this())) retry();
 }
 
-bool request_state::post_all(std::shared_ptr<detail::pending_operation> completed) noexcept {
+bool request_state::post_all(std::shared_ptr<pending_operation> completed) noexcept {
   bool posted = true;
   for (auto operation = std::move(completed); operation;) {
     auto next = std::move(operation->next);

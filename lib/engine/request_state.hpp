@@ -113,12 +113,12 @@ class request_state : public std::enable_shared_from_this<request_state> {
 
    private:
     request_state& state_;
-    std::unique_lock<detail::forkable_mutex> lock_;
+    std::unique_lock<forkable_mutex> lock_;
   };
 
   /// Completes `operation`, if it is not, under a completion_lock. settle() sets its result. If memory is short, its
   /// handler is posted in a later round.
-  void complete(std::shared_ptr<detail::pending_operation> operation) noexcept {
+  void complete(std::shared_ptr<pending_operation> operation) noexcept {
     if (!operation->complete()) keep(std::move(operation));
   }
 
@@ -137,7 +137,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   }
 
   /// Has a completed operation posted when the lock is released. Under a completion_lock.
-  void keep(std::shared_ptr<detail::pending_operation> completed) noexcept;
+  void keep(std::shared_ptr<pending_operation> completed) noexcept;
 
   // Admission. Any thread.
 
@@ -163,14 +163,14 @@ class request_state : public std::enable_shared_from_this<request_state> {
   const std::shared_ptr<engine_loop> engine_;
   std::optional<scheduler::sequence_id> id_;  // the engine thread only
   admission_state admission_;
-  mutable detail::forkable_mutex mutex_;  // guards what the handle and the engine share
+  mutable forkable_mutex mutex_;  // guards what the handle and the engine share
 
  private:
   friend class timers;
   friend class inbox;
 
-  void post(std::shared_ptr<detail::pending_operation> completed) noexcept;
-  bool post_all(std::shared_ptr<detail::pending_operation> completed) noexcept;  // false: memory is short for some
+  void post(std::shared_ptr<pending_operation> completed) noexcept;
+  bool post_all(std::shared_ptr<pending_operation> completed) noexcept;  // false: memory is short for some
   void retry() noexcept;
 
   void sample_late() noexcept;
@@ -180,9 +180,9 @@ class request_state : public std::enable_shared_from_this<request_state> {
   std::atomic<bool> late_is_over_ = false;
   std::shared_ptr<request_state> next_;
   bool enqueued_ = false;
-  bool has_looked_up_ = false;                            // whether a prefix is stored; the engine thread only
-  std::optional<clock::time_point> timer_;                // the engine thread only
-  std::shared_ptr<detail::pending_operation> completed_;  // under the lock: their handlers are not posted yet
+  bool has_looked_up_ = false;                    // whether a prefix is stored; the engine thread only
+  std::optional<clock::time_point> timer_;        // the engine thread only
+  std::shared_ptr<pending_operation> completed_;  // under the lock: their handlers are not posted yet
 };
 
 }  // namespace cogen::detail

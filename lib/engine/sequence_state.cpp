@@ -80,30 +80,32 @@ void sequence_state::start_sampling(std::shared_ptr<Operation>& pending, std::sh
   notify_engine();
 }
 
-template <class Operation, class Result>
-void sequence_state::cancel_run(std::shared_ptr<Operation>& pending, const Operation& wait, Result none) noexcept {
-  {
-    const completion_lock lock(*this);
-    if (pending.get() != &wait) return;
+/// Nobody will have a sequence that is being opened, also where it is open already.
+void sequence_state::cancel(const pending_operation& wait, net::cancellation_type) noexcept {
+  completion_lock lock(*this);
+  const auto gives_up = [&](auto& pending, auto... none) {
+    if (pending.get() != &wait) return false;
+    complete(std::exchange(pending, nullptr), net::error::operation_aborted, std::move(none)...);
+    return true;
+  };
+  if (gives_up(plain_)) return;
+  if (opening_.get() == &wait) {
+    aborted_ = true;
+    diagnostics_ = net::error::operation_aborted;
+    complete(std::exchange(opening_, nullptr), diagnostics_, sequence(self()));
+  } else if (gives_up(forward_, logits()) || gives_up(decode_, sampled_token()) ||
+             gives_up(draft_, std::vector<sampled_token>())) {
     withdraw();
-    complete(std::exchange(pending, nullptr), net::error::operation_aborted, std::move(none));
     awaits_client_ = false;
     end_work();
+  } else {
+    return;
   }
+  lock.unlock();
   engine_->enqueue(shared_from_this());
 }
 
-void sequence_state::cancel_forward(const forward_operation& wait) noexcept { cancel_run(forward_, wait, logits()); }
-
-void sequence_state::cancel_decode(const decode_operation& wait) noexcept {
-  cancel_run(decode_, wait, sampled_token());
-}
-
-void sequence_state::cancel_draft(const draft_operation& wait) noexcept {
-  cancel_run(draft_, wait, std::vector<sampled_token>());
-}
-
-void sequence_state::settle(detail::pending_operation& called) noexcept {
+void sequence_state::settle(pending_operation& called) noexcept {
   const completion_lock lock(*this);
   if (&called == opening_.get()) return std::exchange(opening_, nullptr)->set_result(error_code(), sequence(self()));
   if (&called != forward_.get() && &called != decode_.get() && &called != draft_.get()) return;
@@ -113,7 +115,7 @@ void sequence_state::settle(detail::pending_operation& called) noexcept {
   draft_.reset();
 }
 
-std::shared_ptr<sequence_face> sequence_state::fork() {
+std::shared_ptr<sequence_state> sequence_state::fork() {
   auto child = std::make_shared<sequence_state>(engine_, options_, encoder_input_, opener_);
   {
     const completion_lock lock(*this);

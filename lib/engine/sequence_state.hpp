@@ -16,39 +16,43 @@ namespace cogen::detail {
 
 /// A sequence that the client controls operation by operation. The handle keeps a list of commands, which the engine
 /// thread executes in order. A cancelled operation withdraws its command, or has it undone.
-class sequence_state final : public request_state, public sequence_face {
+class sequence_state final : public request_state, public result_owner {
  public:
+  using forward_operation = operation<logits>;
+  using decode_operation = operation<sampled_token>;
+  using draft_operation = operation<std::vector<sampled_token>>;
+  using plain_operation = operation<>;
+  using open_operation = operation<sequence>;
+
   /// A strategy's sequences belong to its generation, which goes on while the engine drains.
   enum class opened_by : std::uint8_t { client, strategy };
 
   sequence_state(std::shared_ptr<engine_loop> engine, const open_options& options,
                  scheduler::encoder_tokens encoder_input, opened_by opener = opened_by::client);
 
-  engine_executor executor() const override;
   net::any_io_executor default_executor() const override;
-  void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) override;
-  void cancel_forward(const forward_operation& wait) noexcept override;
-  void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params params) override;
-  void cancel_decode(const decode_operation& wait) noexcept override;
+  void cancel(const pending_operation& wait, net::cancellation_type type) noexcept override;
+  void settle(pending_operation& called) noexcept override;
+  void drop(pending_operation& dropped) noexcept override;
+
+  // Operations of the handle.
+  engine_executor executor() const;
+  void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which);
+  void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens, sampling_params params);
   void start_draft(std::shared_ptr<draft_operation> wait, std::vector<token> tokens, sampling_params params,
-                   std::vector<token> drafts) override;
-  void cancel_draft(const draft_operation& wait) noexcept override;
-  void start_suspend(std::shared_ptr<plain_operation> wait) override;
-  void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) override;
-  void cancel_plain(const plain_operation& wait) noexcept override;
-  void start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) override;
-  void cancel_open(const open_operation& wait) noexcept override;
-  void settle(detail::pending_operation& called) noexcept override;
-  void drop(detail::pending_operation& dropped) noexcept override;
-  std::shared_ptr<sequence_face> fork() override;
-  void truncate(int length) override;
-  void constrain(std::unique_ptr<guide> guide) override;
-  std::vector<token> tokens() const override;
-  bool exact() const override;
+                   std::vector<token> drafts);
+  void start_suspend(std::shared_ptr<plain_operation> wait);
+  void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path);
+  void start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path);
+  std::shared_ptr<sequence_state> fork();
+  void truncate(int length);
+  void constrain(std::unique_ptr<guide> guide);
+  std::vector<token> tokens() const;
+  bool exact() const;
   diagnostics error() const override;
-  std::uint64_t id() const override { return timeline().id(); }
-  cogen::request_metrics request_metrics() const override;
-  void abort() noexcept override;
+  std::uint64_t id() const { return timeline().id(); }
+  cogen::request_metrics request_metrics() const;
+  void abort() noexcept;
 
   void process(loop_view& loop) override;
   void deliver(const scheduler::event& event, row_output& output, loop_view& loop) override;
@@ -122,8 +126,6 @@ class sequence_state final : public request_state, public sequence_face {
                       std::vector<token> tokens, sampling_params params, std::vector<token> drafts);
   std::optional<diagnostics> add_run(run_command run);  // changes nothing if it throws
   void withdraw() noexcept;
-  template <class Operation, class Result>
-  void cancel_run(std::shared_ptr<Operation>& pending, const Operation& wait, Result none) noexcept;
   bool awaits_stored_prefix(const std::vector<command>& commands, loop_view& loop);
   void notify_engine();
   void undo(std::size_t length, loop_view& loop);

@@ -20,7 +20,7 @@ class strategy_run::completion_handler {
   std::shared_ptr<strategy_run> run_;
 };
 
-void strategy_run::add(const std::shared_ptr<output_face>& stream) { streams_.push_back(stream); }
+void strategy_run::add(const std::shared_ptr<strategy_stream>& stream) { streams_.push_back(stream); }
 
 void strategy_run::start(const engine_executor& executor, strategy_input input) {
   if (started_) return;

@@ -16,7 +16,7 @@ class strategy_run : public std::enable_shared_from_this<strategy_run> {
   explicit strategy_run(group_strategy strategy) : strategy_(std::move(strategy)) {}
 
   /// Adds one of the streams, before any of them is submitted.
-  void add(const std::shared_ptr<output_face>& stream);
+  void add(const std::shared_ptr<strategy_stream>& stream);
 
   /// Starts the coroutine; only the first call has an effect.
   void start(const engine_executor& executor, strategy_input input);
@@ -32,7 +32,7 @@ class strategy_run : public std::enable_shared_from_this<strategy_run> {
                                   std::vector<strategy_output> outputs);
 
   const group_strategy strategy_;
-  std::vector<std::weak_ptr<output_face>> streams_;
+  std::vector<std::weak_ptr<strategy_stream>> streams_;
   std::size_t left_ = 0;
   bool has_begun_ = false;
   bool started_ = false;

@@ -1,5 +1,6 @@
 #include "engine/strategy_stream.hpp"
 
+#include "engine/async/call_member.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/sequence_state.hpp"
 #include "engine/token_filter.hpp"
@@ -8,7 +9,8 @@
 #include <stdexcept>
 #include <utility>
 
-namespace cogen::detail {
+namespace cogen {
+namespace detail {
 namespace {
 
 void check_for_strategy(const request& request) {
@@ -97,7 +99,7 @@ std::optional<float> strategy_stream::score() const {
 
 // Its reader's pace
 
-void strategy_stream::start_ready(std::shared_ptr<detail::operation<>> wait) {
+void strategy_stream::start_ready(std::shared_ptr<operation<>> wait) {
   const completion_lock lock(*this);
   if (ready_ && !ready_->dropped())
     return complete(std::move(wait), {error::operation_in_progress, "an async_ready() is pending on this output"});
@@ -105,12 +107,13 @@ void strategy_stream::start_ready(std::shared_ptr<detail::operation<>> wait) {
   if (credits_ > 0 || stage_ == stage::ended) complete(ready_, error_code());
 }
 
-void strategy_stream::cancel_ready(const detail::operation<>& wait) noexcept {
+void strategy_stream::cancel(const pending_operation& wait, net::cancellation_type type) noexcept {
+  stream_state::cancel(wait, type);
   const completion_lock lock(*this);
   if (ready_.get() == &wait) complete(std::exchange(ready_, nullptr), net::error::operation_aborted);
 }
 
-void strategy_stream::settle(detail::pending_operation& called) noexcept {
+void strategy_stream::settle(pending_operation& called) noexcept {
   stream_state::settle(called);
   const std::lock_guard lock(mutex_);
   if (&called == ready_.get()) ready_.reset();
@@ -143,4 +146,30 @@ void strategy_stream::fail(const diagnostics& why) noexcept {
   complete_ready();
 }
 
-}  // namespace cogen::detail
+}  // namespace detail
+
+// What a strategy has of it
+
+strategy_output::~strategy_output() {
+  if (shared_) shared_->close({error::out_of_memory, "the strategy was destroyed before it finished the stream"});
+}
+
+void strategy_output::write(sampled_token next) {
+  if (shared_) shared_->write(std::move(next));
+}
+
+void strategy_output::finish(finish_reason reason, std::optional<float> score) {
+  if (shared_) shared_->close(reason, score);
+}
+
+void strategy_output::fail(const diagnostics& why) noexcept {
+  if (shared_) shared_->close(why);
+}
+
+bool strategy_output::ended() const { return !shared_ || shared_->ended(); }
+
+detail::initiation<void()> strategy_output::ready_initiation() const {
+  return {shared_, detail::call_member<&detail::strategy_stream::start_ready>};
+}
+
+}  // namespace cogen

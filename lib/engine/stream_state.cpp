@@ -117,13 +117,6 @@ void stream_state::start_next(std::shared_ptr<next_operation> wait, std::optiona
   if (is_urgent) notify_engine();
 }
 
-void stream_state::cancel_next(const next_operation& wait) noexcept {
-  const completion_lock lock(*this);
-  if (next_.get() != &wait) return;
-  complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
-  offer_to_group();
-}
-
 void stream_state::start_complete(std::shared_ptr<complete_operation> wait) {
   completion_lock lock(*this);
   if (busy() || group_waits()) return complete(wait, conflict(), completion());
@@ -132,14 +125,6 @@ void stream_state::start_complete(std::shared_ptr<complete_operation> wait) {
   serve_waiters();
   lock.unlock();
   notify_engine();
-}
-
-void stream_state::cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept {
-  const completion_lock lock(*this);
-  if (reading_all_.get() != &wait) return;
-  if ((type & net::cancellation_type::terminal) == net::cancellation_type::none) return complete(reading_all_);
-  complete(std::exchange(reading_all_, nullptr), net::error::operation_aborted, completion());
-  offer_to_group();
 }
 
 void stream_state::start_progress(std::shared_ptr<progress_operation> wait) {
@@ -157,10 +142,19 @@ void stream_state::start_progress(std::shared_ptr<progress_operation> wait) {
   if (is_urgent) notify_engine();
 }
 
-void stream_state::cancel_progress(const progress_operation& wait) noexcept {
+void stream_state::cancel(const pending_operation& wait, net::cancellation_type type) noexcept {
   const completion_lock lock(*this);
-  if (next_progress_.get() != &wait) return;
-  complete(std::exchange(next_progress_, nullptr), net::error::operation_aborted, std::optional<prompt_progress>());
+  if (next_progress_.get() == &wait)
+    return complete(std::exchange(next_progress_, nullptr), net::error::operation_aborted,
+                    std::optional<prompt_progress>());
+  if (next_.get() == &wait) {
+    complete(std::exchange(next_, nullptr), net::error::operation_aborted, std::optional<piece>());
+    return offer_to_group();
+  }
+  if (reading_all_.get() != &wait) return;
+  if ((type & net::cancellation_type::terminal) == net::cancellation_type::none) return complete(reading_all_);
+  complete(std::exchange(reading_all_, nullptr), net::error::operation_aborted, completion());
+  offer_to_group();
 }
 
 void stream_state::stop() noexcept {
@@ -642,7 +636,7 @@ void stream_state::serve_waiters() {
 
 // Results, taken as their handlers run
 
-void stream_state::settle(detail::pending_operation& called) noexcept {
+void stream_state::settle(pending_operation& called) noexcept {
   completion_lock lock(*this);
   if (&called == next_.get()) settle_piece();
   if (&called == reading_all_.get()) settle_completion();
@@ -653,7 +647,7 @@ void stream_state::settle(detail::pending_operation& called) noexcept {
   if (is_urgent) notify_engine();
 }
 
-void stream_state::drop(detail::pending_operation&) noexcept {
+void stream_state::drop(pending_operation&) noexcept {
   const completion_lock lock(*this);
   offer_to_group();
 }
@@ -721,7 +715,7 @@ bool stream_state::give_group(group_state::next_operation& wait, bool events) no
   return is_last;
 }
 
-void stream_state::post_for_group(std::shared_ptr<detail::pending_operation> completed) noexcept {
+void stream_state::post_for_group(std::shared_ptr<pending_operation> completed) noexcept {
   const completion_lock lock(*this);
   keep(std::move(completed));
 }

@@ -21,8 +21,12 @@ namespace cogen::detail {
 
 /// A generation: a sequence that runs at most `max_buffered_tokens` tokens ahead of its reader, on the credits of its
 /// channel. A token that completes no piece (part of a character or of a stop string) returns its credit immediately.
-class stream_state : public request_state, public stream_face {
+class stream_state : public request_state, public result_owner {
  public:
+  using next_operation = operation<std::optional<piece>>;
+  using complete_operation = operation<completion>;
+  using progress_operation = operation<std::optional<prompt_progress>>;
+
   /// Other generations of the same request, whose own prompts are not read.
   using siblings = std::span<const std::shared_ptr<stream_state>>;
 
@@ -39,33 +43,34 @@ class stream_state : public request_state, public stream_face {
   void start_deadlines() noexcept;
 
   net::any_io_executor default_executor() const override;
-  std::shared_ptr<next_operation> last_next() noexcept override;
-  void start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) override;
-  void cancel_next(const next_operation& wait) noexcept override;
-  void start_complete(std::shared_ptr<complete_operation> wait) override;
-  void cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept override;
-  void start_progress(std::shared_ptr<progress_operation> wait) override;
-  void cancel_progress(const progress_operation& wait) noexcept override;
-  void settle(detail::pending_operation& called) noexcept override;
-  void drop(detail::pending_operation& dropped) noexcept override;
-  void stop() noexcept override;
-  void abort() noexcept override;
-  bool ended() const override;
-  std::optional<finish_reason> finish() const override;
+  void cancel(const pending_operation& wait, net::cancellation_type type) noexcept override;
+  void settle(pending_operation& called) noexcept override;
+  void drop(pending_operation& dropped) noexcept override;
+
+  // Operations of the handle.
+  std::shared_ptr<next_operation> last_next() noexcept;  ///< the wait before, given away; may be null
+  void start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit);
+  void start_complete(std::shared_ptr<complete_operation> wait);
+  void start_progress(std::shared_ptr<progress_operation> wait);
+  void stop() noexcept;
+  void abort() noexcept;
+  bool ended() const;
+  std::optional<finish_reason> finish() const;
   finish_reason reason() const override;
   cogen::usage usage() const override;
   diagnostics error() const override;
-  std::uint64_t id() const override { return timeline().id(); }
-  cogen::request_metrics request_metrics() const override;
-  std::vector<sampled_token> prompt_logprobs() const override;
-  std::optional<sampled_token> end_token() const override;
-  std::vector<loosened_keyword> loosened() const override;
+  std::uint64_t id() const { return timeline().id(); }
+  cogen::request_metrics request_metrics() const;
+  std::vector<sampled_token> prompt_logprobs() const;
+  std::optional<sampled_token> end_token() const;
+  std::vector<loosened_keyword> loosened() const;
+  virtual std::optional<float> score() const { return std::nullopt; }
 
   // For the group that reads it.
   void join(std::weak_ptr<group_state> group, std::size_t index);  ///< offers it what comes, under this index
   void ask_for_group();  ///< the group waits: offers what there is, or has the engine make it
   bool give_group(group_state::next_operation& wait, bool events) noexcept;  ///< what was offered; whether it was last
-  void post_for_group(std::shared_ptr<detail::pending_operation> completed) noexcept;
+  void post_for_group(std::shared_ptr<pending_operation> completed) noexcept;
 
   void process(loop_view& loop) override;
   void lose_exactness() noexcept override;

@@ -39,7 +39,7 @@ class tenant_queue {
 
   const int max_at_once_;
   const std::function<void(job)> run_;
-  detail::forkable_mutex mutex_;
+  forkable_mutex mutex_;
   tenant_map tenants_;  // that have jobs
   std::uint64_t last_ = 0;
   int running_ = 0;

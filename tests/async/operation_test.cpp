@@ -22,7 +22,7 @@ using int_operation = operation<int>;
 
 template <class Handler>
 std::shared_ptr<int_operation> waiting(const net::any_io_executor& where, Handler handler) {
-  return int_operation::make(std::move(handler), where, [](auto, const auto&) {});
+  return int_operation::make(std::move(handler), where);
 }
 
 void complete(int_operation& waiting, int value = 0) {

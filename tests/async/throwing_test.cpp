@@ -25,15 +25,23 @@ namespace {
 
 using int_operation = operation<int>;
 
+/// Records that its operation is cancelled.
+struct recording_owner final : result_owner {
+  explicit recording_owner(net::any_io_executor where) : executor(std::move(where)) {}
+  net::any_io_executor default_executor() const override { return executor; }
+  void cancel(const pending_operation&, net::cancellation_type) noexcept override { cancelled = true; }
+  void settle(pending_operation&) noexcept override {}
+
+  net::any_io_executor executor;
+  bool cancelled = false;
+};
+
 /// An operation that a test completes.
 struct waiting_client {
   template <net::completion_token_for<void(error_code, int)> Token = throwing_t>
   auto async_wait(Token&& token = throwing_t()) {
     return net::async_initiate<Token, void(error_code, int)>(
-        [this](auto handler) {
-          started = int_operation::make(std::move(handler), context.get_executor(),
-                                        [this](net::cancellation_type, const auto&) { cancelled = true; });
-        },
+        [this](auto handler) { started = int_operation::make(std::move(handler), owner->default_executor(), owner); },
         token);
   }
 
@@ -45,8 +53,8 @@ struct waiting_client {
   }
 
   net::io_context context;
+  const std::shared_ptr<recording_owner> owner = std::make_shared<recording_owner>(context.get_executor());
   std::shared_ptr<int_operation> started;
-  bool cancelled = false;
 };
 
 static_assert(std::same_as<net::completion_signature_of_t<decltype(std::declval<waiting_client>().async_wait())>,
@@ -121,7 +129,7 @@ BOOST_AUTO_TEST_CASE(its_handlers_have_the_associations_of_those_they_wrap) {
       other, net::bind_cancellation_slot(signal.slot(), [&](std::exception_ptr error, int) { called = !error; }));
   operation.async_wait()(std::move(handler));
   signal.emit(net::cancellation_type::terminal);
-  BOOST_TEST(operation.cancelled);
+  BOOST_TEST(operation.owner->cancelled);
   operation.complete({}, 1);
   BOOST_TEST(!called);
   other.run();

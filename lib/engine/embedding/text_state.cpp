@@ -38,7 +38,7 @@ text_queue& queue_of(const engine_parts& parts, detail::loop_view& loop) {
 }  // namespace
 
 template <class Result>
-void text_state<Result>::start(std::shared_ptr<text_operation> wait, std::vector<encoder_input> inputs) {
+void text_state<Result>::start(std::shared_ptr<typename base::operation_type> wait, std::vector<encoder_input> inputs) {
   this->begin_wait(std::move(wait));
   if (const auto refused = this->begin_work()) return fail(*refused);
   if (!are_long(inputs)) return prepare(inputs);

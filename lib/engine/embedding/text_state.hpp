@@ -11,31 +11,23 @@
 
 namespace cogen::embedding {
 
-template <class Result>
-using text_face = detail::engine_face<detail::operation<std::vector<Result>>, std::vector<encoder_input>>;
-
-template <class Result>
-using text_operation_state =
-    detail::lone_operation<text_face<Result>, detail::operation<std::vector<Result>>, std::vector<Result>>;
-
 /// A pending async_embed(), or async_score() where a result is one number.
 template <class Result>
-class text_state final : public text_operation_state<Result>, public text_request {
+class text_state final : public detail::lone_operation<std::vector<Result>>, public text_request {
  public:
-  using text_operation = detail::operation<std::vector<Result>>;
+  using base = detail::lone_operation<std::vector<Result>>;
 
-  text_state(std::shared_ptr<detail::engine_loop> engine, std::uint64_t tenant)
-      : text_operation_state<Result>(std::move(engine)) {
+  text_state(std::shared_ptr<detail::engine_loop> engine, std::uint64_t tenant) : base(std::move(engine)) {
     this->admission_.tenant = tenant;
   }
 
-  void start(std::shared_ptr<text_operation> wait, std::vector<encoder_input> inputs) override;  // any thread
+  void start(std::shared_ptr<typename base::operation_type> wait, std::vector<encoder_input> inputs);  // any thread
   void process(detail::loop_view& loop) override;
 
   bool is_wanted() const noexcept override;
   const std::vector<encoder_text>& texts() const noexcept override { return texts_; }
   void set_vector(std::size_t text, std::vector<float> vector) override;
-  void fail(const diagnostics& why) noexcept override { text_operation_state<Result>::fail(why); }
+  void fail(const diagnostics& why) noexcept override { base::fail(why); }
   void finish() noexcept override;
 
  private:

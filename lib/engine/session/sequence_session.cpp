@@ -33,11 +33,6 @@ void sequence_state::start_plain(std::shared_ptr<plain_operation> wait, command 
   notify_engine();
 }
 
-void sequence_state::cancel_plain(const plain_operation& wait) noexcept {
-  const completion_lock lock(*this);
-  if (plain_.get() == &wait) complete(std::exchange(plain_, nullptr), net::error::operation_aborted);
-}
-
 bool sequence_state::awaits(const std::shared_ptr<plain_operation>& wait) const {
   const std::lock_guard lock(mutex_);
   return plain_ == wait && !wait->dropped();
@@ -147,19 +142,7 @@ session_limits sequence_state::limits() const {
           .max_encoder_input = parts.encoder_inputs ? parts.encoder_inputs->longest : 0};
 }
 
-/// Nobody will have the sequence, also where it is open already.
-void sequence_state::cancel_open(const open_operation& wait) noexcept {
-  {
-    const completion_lock lock(*this);
-    if (opening_.get() != &wait) return;
-    aborted_ = true;
-    diagnostics_ = net::error::operation_aborted;
-    complete(std::exchange(opening_, nullptr), diagnostics_, sequence(self()));
-  }
-  engine_->enqueue(shared_from_this());
-}
-
-void sequence_state::drop(detail::pending_operation& dropped) noexcept {
+void sequence_state::drop(pending_operation& dropped) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (opening_.get() != &dropped) return;

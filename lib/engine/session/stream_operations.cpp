@@ -1,5 +1,6 @@
 #include "engine/session/stream_operations.hpp"
 
+#include "engine/async/call_member.hpp"
 #include "engine/engine_loop.hpp"
 #include "engine/runner/diagnostics_of.hpp"
 
@@ -10,13 +11,14 @@
 #include <thread>
 #include <utility>
 
-namespace cogen::detail {
+namespace cogen {
+namespace detail {
 namespace {
 
 const std::string stream_name = "the session";
 
 /// Posts the handler; if memory is short, tries again for a while.
-void post(detail::pending_operation& completed) noexcept {
+void post(pending_operation& completed) noexcept {
   constexpr int tries = 1000;
   for (int i = 0; i < tries && !completed.post_again(); ++i) std::this_thread::yield();
 }
@@ -69,9 +71,15 @@ void stream_task::throw_if_cancelled() const {
 stream_save::stream_save(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_sink> sink)
     : state_(std::move(state)), sink_(std::move(sink)) {}
 
-void stream_save::start(std::shared_ptr<detail::operation<>> wait) {
+void stream_save::start(std::shared_ptr<operation<>> wait) {
   wait_ = std::move(wait);
+  started_ = wait_.get();
   spawn(wait_->executor());
+}
+
+/// That of a piece waits for it, as it is soon made.
+void stream_save::cancel(const pending_operation& wait, net::cancellation_type) noexcept {
+  if (&wait == started_) cancel_task();
 }
 
 net::awaitable<void> stream_save::run() {
@@ -92,19 +100,20 @@ net::awaitable<void> stream_save::copy() {
         writer->emplace(stream_name, state, snapshot);
         return diagnostics();
       };
-  auto token = detail::throwing;
-  co_await detail::initiate<detail::throwing_t>(token, state_, &sequence_state::start_copy,
-                                                &sequence_state::cancel_plain, target);
+  auto token = throwing;
+  const initiation<void(sequence_state::session_target)> begin(state_, call_member<&sequence_state::start_copy>);
+  co_await initiate<throwing_t>(token, begin, target);
   writer_ = std::move(*writer);
 }
 
 net::awaitable<void> stream_save::make_piece() {
-  auto token = detail::throwing;
-  co_await detail::initiate<detail::throwing_t>(token, std::static_pointer_cast<stream_save>(shared_from_this()),
-                                                &stream_save::start_piece, &stream_save::cancel_piece);
+  auto token = throwing;
+  const initiation<void()> begin(std::static_pointer_cast<stream_save>(shared_from_this()),
+                                 call_member<&stream_save::start_piece>);
+  co_await initiate<throwing_t>(token, begin);
 }
 
-void stream_save::start_piece(std::shared_ptr<detail::operation<>> wait) {
+void stream_save::start_piece(std::shared_ptr<operation<>> wait) {
   const auto self = std::static_pointer_cast<stream_save>(shared_from_this());
   state_->engine()->offload([self, wait] {
     diagnostics why;
@@ -128,16 +137,12 @@ void stream_save::end(const diagnostics& why) {
   ended.call(std::move(wait));
 }
 
-std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& face, std::shared_ptr<byte_sink> sink) {
-  return std::make_shared<stream_save>(std::static_pointer_cast<sequence_state>(face), std::move(sink));
-}
-
 // Opening
 
 stream_open::stream_open(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_source> source)
     : state_(std::move(state)), source_(std::move(source)) {}
 
-void stream_open::start(std::shared_ptr<detail::operation<sequence>> wait) {
+void stream_open::start(std::shared_ptr<operation<sequence>> wait) {
   wait_ = wait;
   const auto executor = wait->executor();
   if (state_->begin_open(std::move(wait))) spawn(executor);
@@ -161,6 +166,13 @@ void stream_open::end(const diagnostics& why) {
   if (why) state_->fail_opening(why);
 }
 
-void stream_open::cancel_after_end() noexcept { state_->cancel_open(*wait_); }
+void stream_open::cancel_after_end() noexcept { state_->cancel(*wait_, net::cancellation_type::terminal); }
 
-}  // namespace cogen::detail
+}  // namespace detail
+
+detail::initiation<void()> sequence_handle::save_initiation(std::shared_ptr<byte_sink> sink) const {
+  using detail::stream_save;
+  return {std::make_shared<stream_save>(shared(), std::move(sink)), detail::call_member<&stream_save::start>};
+}
+
+}  // namespace cogen

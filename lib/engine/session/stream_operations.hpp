@@ -42,40 +42,40 @@ class stream_task : public std::enable_shared_from_this<stream_task> {
 
 /// A pending async_save() to a stream: copies what the sequence holds, then writes it piece by piece. Each piece is
 /// made on another thread, since what was swapped out may have to be read from a file or decompressed.
-class stream_save final : public plain_face, public stream_task {
+class stream_save final : public result_owner, public stream_task {
  public:
   stream_save(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_sink> sink);
 
   net::any_io_executor default_executor() const override { return sink_->get_executor(); }
-  void start(std::shared_ptr<detail::operation<>> wait) override;
-  void cancel() noexcept override { cancel_task(); }
-  void settle(detail::pending_operation&) noexcept override {}  // bytes that are written stay written
+  void start(std::shared_ptr<operation<>> wait);
+  void cancel(const pending_operation& wait, net::cancellation_type) noexcept override;
+  void settle(pending_operation&) noexcept override {}  // bytes that are written stay written
 
  private:
   net::awaitable<void> run() override;
   void end(const diagnostics& why) override;
   net::awaitable<void> copy();
   net::awaitable<void> make_piece();
-  void start_piece(std::shared_ptr<detail::operation<>> wait);
-  void cancel_piece() noexcept {}  // it is soon made
+  void start_piece(std::shared_ptr<operation<>> wait);
 
   const std::shared_ptr<sequence_state> state_;
   const std::shared_ptr<byte_sink> sink_;
-  std::shared_ptr<detail::operation<>> wait_;
+  std::shared_ptr<operation<>> wait_;
+  const pending_operation* started_ = nullptr;  // the same, known also once it has ended
   std::optional<session_writer> writer_;
   std::span<const std::byte> piece_;
 };
 
 /// A pending async_load_session() of a stream: reads the session, which the engine then takes.
-class stream_open final : public open_face, public stream_task {
+class stream_open final : public result_owner, public stream_task {
  public:
   stream_open(std::shared_ptr<sequence_state> state, std::shared_ptr<byte_source> source);
 
   net::any_io_executor default_executor() const override { return source_->get_executor(); }
-  void start(std::shared_ptr<detail::operation<sequence>> wait) override;
-  void cancel() noexcept override { cancel_task(); }
-  void settle(detail::pending_operation& called) noexcept override { state_->settle(called); }
-  void drop(detail::pending_operation& dropped) noexcept override { state_->drop(dropped); }
+  void start(std::shared_ptr<operation<sequence>> wait);
+  void cancel(const pending_operation&, net::cancellation_type) noexcept override { cancel_task(); }
+  void settle(pending_operation& called) noexcept override { state_->settle(called); }
+  void drop(pending_operation& dropped) noexcept override { state_->drop(dropped); }
 
  private:
   net::awaitable<void> run() override;
@@ -84,7 +84,7 @@ class stream_open final : public open_face, public stream_task {
 
   const std::shared_ptr<sequence_state> state_;
   const std::shared_ptr<byte_source> source_;
-  std::shared_ptr<detail::operation<sequence>> wait_;
+  std::shared_ptr<operation<sequence>> wait_;
 };
 
 }  // namespace cogen::detail

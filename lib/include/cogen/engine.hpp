@@ -22,13 +22,7 @@ namespace cogen {
 
 namespace detail {
 class engine_loop;
-
-using drain_face = plain_face;
-using embed_face = engine_face<detail::operation<std::vector<std::vector<float>>>, std::vector<encoder_input>>;
-using score_face = engine_face<detail::operation<std::vector<float>>, std::vector<encoder_input>>;
-using compile_face = engine_face<detail::operation<compiled_format>, response_format>;
-
-}  // namespace detail
+}
 
 /// What each process of a model but rank 0 does (see load_options::parallel): executes its part of the steps of rank
 /// 0's engine, and returns when that has ended. The options are those of the engine, and a model has one engine. Throws
@@ -126,8 +120,7 @@ class engine {
   template <net::completion_token_for<void(error_code, sequence)> Token = default_completion_token>
   [[nodiscard]] auto async_load_session(std::filesystem::path session, const open_options& options = {},
                                         Token&& completion = default_completion_token()) {
-    return detail::initiate<Token, sequence>(completion, new_opening(options), &detail::sequence_face::start_open,
-                                             &detail::sequence_face::cancel_open, std::move(session));
+    return detail::initiate<Token>(completion, new_opening(options), std::move(session));
   }
 
   /// The same from a stream that async_save() wrote to: an AsyncReadStream of Asio, such as a socket, or a byte_source.
@@ -139,8 +132,7 @@ class engine {
             net::completion_token_for<void(error_code, sequence)> Token = default_completion_token>
   [[nodiscard]] auto async_load_session(Stream& stream, const open_options& options = {},
                                         Token&& completion = default_completion_token()) {
-    return detail::initiate<Token, sequence>(completion, new_opening(options, detail::source_of(stream)),
-                                             &detail::open_face::start, &detail::open_face::cancel);
+    return detail::initiate<Token>(completion, new_opening(options, detail::source_of(stream)));
   }
 
   /// Makes one vector of each text, pooled and normalized as the model's files say. Texts are read between steps, about
@@ -153,8 +145,7 @@ class engine {
       net::completion_token_for<void(error_code, std::vector<std::vector<float>>)> Token = default_completion_token>
   [[nodiscard]] auto async_embed(std::vector<encoder_input> texts, const work_options& options,
                                  Token&& completion = default_completion_token()) {
-    return detail::initiate<Token, std::vector<std::vector<float>>>(
-        completion, new_embedding(options), &detail::embed_face::start, &detail::embed_face::cancel, std::move(texts));
+    return detail::initiate<Token>(completion, new_embedding(options), std::move(texts));
   }
 
   /// The same for tenant 0.
@@ -169,8 +160,7 @@ class engine {
   template <net::completion_token_for<void(error_code, std::vector<float>)> Token = default_completion_token>
   [[nodiscard]] auto async_score(std::vector<encoder_input> pairs, const work_options& options,
                                  Token&& completion = default_completion_token()) {
-    return detail::initiate<Token, std::vector<float>>(completion, new_scoring(options), &detail::score_face::start,
-                                                       &detail::score_face::cancel, std::move(pairs));
+    return detail::initiate<Token>(completion, new_scoring(options), std::move(pairs));
   }
 
   /// The same for tenant 0.
@@ -189,8 +179,7 @@ class engine {
   template <net::completion_token_for<void(error_code, compiled_format)> Token = default_completion_token>
   [[nodiscard]] auto async_compile(response_format format, const work_options& options,
                                    Token&& completion = default_completion_token()) {
-    return detail::initiate<Token, compiled_format>(completion, new_compilation(options), &detail::compile_face::start,
-                                                    &detail::compile_face::cancel, std::move(format));
+    return detail::initiate<Token>(completion, new_compilation(options), std::move(format));
   }
 
   /// The same for tenant 0.
@@ -215,7 +204,7 @@ class engine {
   /// operations may be pending. With external stepping it completes within poll_one().
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_drain(Token&& completion = default_completion_token()) {
-    return detail::initiate<Token>(completion, new_drain(), &detail::drain_face::start, &detail::drain_face::cancel);
+    return detail::initiate<Token>(completion, new_drain());
   }
 
   /// Before the next step, drops what is kept of ended sequences for others to share, except what sequences read now.
@@ -232,13 +221,14 @@ class engine {
   [[nodiscard]] engine_stats stats() const;
 
  private:
-  std::shared_ptr<detail::drain_face> new_drain() const;
-  std::shared_ptr<detail::embed_face> new_embedding(const work_options& options) const;
-  std::shared_ptr<detail::score_face> new_scoring(const work_options& options) const;
-  std::shared_ptr<detail::compile_face> new_compilation(const work_options& options) const;
-  std::shared_ptr<detail::sequence_face> new_opening(const open_options& options) const;
-  std::shared_ptr<detail::open_face> new_opening(const open_options& options,
-                                                 std::shared_ptr<byte_source> source) const;
+  using embedding_initiation = detail::initiation<std::vector<std::vector<float>>(std::vector<encoder_input>)>;
+
+  detail::initiation<void()> new_drain() const;
+  embedding_initiation new_embedding(const work_options& options) const;
+  detail::initiation<std::vector<float>(std::vector<encoder_input>)> new_scoring(const work_options& options) const;
+  detail::initiation<compiled_format(response_format)> new_compilation(const work_options& options) const;
+  detail::initiation<sequence(std::filesystem::path)> new_opening(const open_options& options) const;
+  detail::initiation<sequence()> new_opening(const open_options& options, std::shared_ptr<byte_source> source) const;
 
   std::shared_ptr<detail::engine_loop> loop_;
   class engine_thread;

@@ -21,57 +21,48 @@ namespace cogen {
 enum class logits_of { last, all };
 
 namespace detail {
+class sequence_state;
+}
 
-/// What a sequence's handle and the engine share.
-class sequence_face : public detail::result_owner {
+/// What a sequence does whatever its executor type is.
+class sequence_handle : public detail::handle<detail::sequence_state> {
  public:
-  using forward_operation = detail::operation<logits>;
-  using decode_operation = detail::operation<sampled_token>;
-  using draft_operation = detail::operation<std::vector<sampled_token>>;
-  using plain_operation = detail::operation<>;
-  using open_operation = detail::operation<sequence>;
+  using handle::handle;
 
-  virtual engine_executor executor() const = 0;
-  virtual net::any_io_executor default_executor() const = 0;
-  virtual void start_forward(std::shared_ptr<forward_operation> wait, std::vector<token> tokens, logits_of which) = 0;
-  virtual void cancel_forward(const forward_operation& wait) noexcept = 0;
-  virtual void start_decode(std::shared_ptr<decode_operation> wait, std::vector<token> tokens,
-                            sampling_params params) = 0;
-  virtual void cancel_decode(const decode_operation& wait) noexcept = 0;
-  virtual void start_draft(std::shared_ptr<draft_operation> wait, std::vector<token> tokens, sampling_params params,
-                           std::vector<token> drafts) = 0;
-  virtual void cancel_draft(const draft_operation& wait) noexcept = 0;
-  virtual void start_suspend(std::shared_ptr<plain_operation> wait) = 0;
-  virtual void start_save(std::shared_ptr<plain_operation> wait, std::filesystem::path path) = 0;
-  virtual void cancel_plain(const plain_operation& wait) noexcept = 0;
-  virtual void start_open(std::shared_ptr<open_operation> wait, std::filesystem::path path) = 0;
-  virtual void cancel_open(const open_operation& wait) noexcept = 0;
-  virtual std::shared_ptr<sequence_face> fork() = 0;
-  virtual void truncate(int length) = 0;
-  virtual void constrain(std::unique_ptr<guide> guide) = 0;
-  virtual std::vector<token> tokens() const = 0;
-  virtual bool exact() const = 0;
-  virtual diagnostics error() const = 0;
-  virtual std::uint64_t id() const = 0;
-  virtual cogen::request_metrics request_metrics() const = 0;
-  virtual void abort() noexcept = 0;
+  /// Cuts the sequence to its first `length` tokens. Throws std::out_of_range if it holds fewer, and generation_error
+  /// with error::operation_in_progress while an operation is pending.
+  void truncate(int length);
+
+  /// Lets async_decode() sample only what the guide allows, end tokens included. It begins here: all tokens from now
+  /// on, fed or sampled, are its text; an operation that feeds one that it does not accept fails with
+  /// error::callback_threw. Forks get a clone; truncation and cancellation roll it back. Null: no guide from now on.
+  /// async_save() saves none. Throws generation_error with error::operation_in_progress while an operation is pending.
+  void constrain(std::unique_ptr<guide> guide);
+
+  [[nodiscard]] std::vector<token> tokens() const;  ///< without a pending operation's
+
+  /// Whether its results are bit by bit those without swapping. False for good after a swap with swap_format::q8, or if
+  /// it was opened or forked from a sequence for which that holds.
+  [[nodiscard]] bool exact() const;
+
+  /// When it was accepted, scheduled and so on, up to now.
+  [[nodiscard]] cogen::request_metrics request_metrics() const;
+  /// Why the last operation that failed did.
+  [[nodiscard]] diagnostics error() const;
+  /// Its number in the engine's events and traces.
+  [[nodiscard]] std::uint64_t id() const;
+
+ protected:
+  engine_executor executor() const;
+  sequence_handle fork();  ///< see basic_sequence
+  detail::initiation<logits(std::vector<token>, logits_of)> forward_initiation() const;
+  detail::initiation<sampled_token(std::vector<token>, sampling_params)> decode_initiation() const;
+  detail::initiation<std::vector<sampled_token>(std::vector<token>, sampling_params, std::vector<token>)>
+  draft_initiation() const;  ///< of async_decode_drafts()
+  detail::initiation<void()> suspend_initiation() const;
+  detail::initiation<void(std::filesystem::path)> save_initiation() const;
+  detail::initiation<void()> save_initiation(std::shared_ptr<byte_sink> sink) const;
 };
-
-/// What an operation with a state of its own shares with the engine.
-template <class Operation, class... Args>
-class engine_face : public detail::result_owner {
- public:
-  virtual net::any_io_executor default_executor() const = 0;
-  virtual void start(std::shared_ptr<Operation> wait, Args... args) = 0;
-  virtual void cancel() noexcept = 0;
-};
-
-using plain_face = engine_face<detail::operation<>>;
-using open_face = engine_face<detail::operation<sequence>>;
-
-std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& face, std::shared_ptr<byte_sink> sink);
-
-}  // namespace detail
 
 /// A sequence under the program's control: feed it tokens, await logits or a sampled token. Made by engine::open().
 ///
@@ -87,10 +78,14 @@ std::shared_ptr<plain_face> new_saving(const std::shared_ptr<sequence_face>& fac
 /// with error::draining while the engine drains, and with error::queue_full if the sequence has had no slot yet and the
 /// queue is full.
 template <class Executor>
-class [[nodiscard]] basic_sequence : public detail::handle<detail::sequence_face, Executor> {
+class [[nodiscard]] basic_sequence : public sequence_handle {
  public:
-  using typename detail::handle<detail::sequence_face, Executor>::default_completion_token;
-  using detail::handle<detail::sequence_face, Executor>::handle;
+  using executor_type = Executor;
+  using default_completion_token = net::default_completion_token_t<executor_type>;
+  using sequence_handle::sequence_handle;
+
+  /// Takes over a sequence with another executor type.
+  basic_sequence(sequence_handle&& other) noexcept : sequence_handle(std::move(other)) {}
 
   /// The same sequence with another executor type.
   template <class Other>
@@ -99,7 +94,7 @@ class [[nodiscard]] basic_sequence : public detail::handle<detail::sequence_face
   };
 
   /// Runs work between steps, on the engine's thread.
-  [[nodiscard]] Executor get_executor() const { return Executor(this->face().executor()); }
+  [[nodiscard]] Executor get_executor() const { return Executor(executor()); }
 
   /// Appends `tokens` and returns their logits. Without tokens: the logits after the last token, once more. Signature:
   /// void(error_code, logits). Fails with error::invalid_request for a token outside the vocabulary or an empty
@@ -107,8 +102,7 @@ class [[nodiscard]] basic_sequence : public detail::handle<detail::sequence_face
   template <net::completion_token_for<void(error_code, logits)> Token = default_completion_token>
   [[nodiscard]] auto async_forward(std::vector<token> tokens, logits_of which = logits_of::last,
                                    Token&& completion = default_completion_token()) {
-    return detail::initiate<Token, logits>(completion, this->shared(), &detail::sequence_face::start_forward,
-                                           &detail::sequence_face::cancel_forward, std::move(tokens), which);
+    return detail::initiate<Token>(completion, forward_initiation(), std::move(tokens), which);
   }
 
   /// Appends `tokens`, then a token sampled after the last one held, and returns it. Signature: void(error_code,
@@ -117,9 +111,7 @@ class [[nodiscard]] basic_sequence : public detail::handle<detail::sequence_face
   template <net::completion_token_for<void(error_code, sampled_token)> Token = default_completion_token>
   [[nodiscard]] auto async_decode(std::vector<token> tokens = {}, sampling_params sampling = {},
                                   Token&& completion = default_completion_token()) {
-    return detail::initiate<Token, sampled_token>(completion, this->shared(), &detail::sequence_face::start_decode,
-                                                  &detail::sequence_face::cancel_decode, std::move(tokens),
-                                                  std::move(sampling));
+    return detail::initiate<Token>(completion, decode_initiation(), std::move(tokens), std::move(sampling));
   }
 
   /// As async_decode(), with draft tokens: guesses at what is sampled next. One step runs them all, samples after each
@@ -133,9 +125,8 @@ class [[nodiscard]] basic_sequence : public detail::handle<detail::sequence_face
   template <net::completion_token_for<void(error_code, std::vector<sampled_token>)> Token = default_completion_token>
   [[nodiscard]] auto async_decode_drafts(std::vector<token> tokens, sampling_params sampling, std::vector<token> drafts,
                                          Token&& completion = default_completion_token()) {
-    return detail::initiate<Token, std::vector<sampled_token>>(
-        completion, this->shared(), &detail::sequence_face::start_draft, &detail::sequence_face::cancel_draft,
-        std::move(tokens), std::move(sampling), std::move(drafts));
+    return detail::initiate<Token>(completion, draft_initiation(), std::move(tokens), std::move(sampling),
+                                   std::move(drafts));
   }
 
   /// Gives up the slot, for example while a tool runs. Completes when the cache is in host memory; at once if nothing
@@ -145,8 +136,7 @@ class [[nodiscard]] basic_sequence : public detail::handle<detail::sequence_face
   /// success. Works while the engine drains, which does not wait for it.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_suspend(Token&& completion = default_completion_token()) {
-    return detail::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_suspend,
-                                   &detail::sequence_face::cancel_plain);
+    return detail::initiate<Token>(completion, suspend_initiation());
   }
 
   /// Writes the sequence to a file that engine::async_load_session() reads, in this process or another one: tokens,
@@ -159,8 +149,7 @@ class [[nodiscard]] basic_sequence : public detail::handle<detail::sequence_face
   /// Cancelled when that is done, it reports success. Works while the engine drains, which does not wait for it.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_save(std::filesystem::path path, Token&& completion = default_completion_token()) {
-    return detail::initiate<Token>(completion, this->shared(), &detail::sequence_face::start_save,
-                                   &detail::sequence_face::cancel_plain, std::move(path));
+    return detail::initiate<Token>(completion, save_initiation(), std::move(path));
   }
 
   /// The same to a stream: an AsyncWriteStream of Asio, such as a socket, or a byte_sink. It gets the bytes of such a
@@ -171,34 +160,12 @@ class [[nodiscard]] basic_sequence : public detail::handle<detail::sequence_face
   /// executor of their own run on the stream's.
   template <session_sink Stream, net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_save(Stream& stream, Token&& completion = default_completion_token()) {
-    return detail::initiate<Token>(completion, detail::new_saving(this->shared(), detail::sink_of(stream)),
-                                   &detail::plain_face::start, &detail::plain_face::cancel);
+    return detail::initiate<Token>(completion, save_initiation(detail::sink_of(stream)));
   }
 
   /// A second sequence with the same tokens, whose cache is shared. Its random numbers are those of a new branch.
   /// Throws generation_error with error::operation_in_progress while an operation is pending.
-  [[nodiscard]] basic_sequence fork() { return basic_sequence(this->face().fork()); }
-
-  /// Cuts the sequence to its first `length` tokens. Throws std::out_of_range if it holds fewer, and generation_error
-  /// with error::operation_in_progress while an operation is pending.
-  void truncate(int length) { this->face().truncate(length); }
-
-  /// Lets async_decode() sample only what the guide allows, end tokens included. It begins here: all tokens from now
-  /// on, fed or sampled, are its text; an operation that feeds one that it does not accept fails with
-  /// error::callback_threw. Forks get a clone; truncation and cancellation roll it back. Null: no guide from now on.
-  /// async_save() saves none. Throws generation_error with error::operation_in_progress while an operation is pending.
-  void constrain(std::unique_ptr<guide> guide) { this->face().constrain(std::move(guide)); }
-
-  [[nodiscard]] std::vector<token> tokens() const { return this->face().tokens(); }  ///< without a pending operation's
-
-  /// Whether its results are bit by bit those without swapping. False for good after a swap with swap_format::q8, or if
-  /// it was opened or forked from a sequence for which that holds.
-  [[nodiscard]] bool exact() const { return this->face().exact(); }
-
-  /// When it was accepted, scheduled and so on, up to now.
-  [[nodiscard]] cogen::request_metrics request_metrics() const { return this->face().request_metrics(); }
-  /// Why the last operation that failed did.
-  [[nodiscard]] diagnostics error() const { return this->face().error(); }
+  [[nodiscard]] basic_sequence fork() { return sequence_handle::fork(); }
 };
 
 using sequence = basic_sequence<engine_executor>;

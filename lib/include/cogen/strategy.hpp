@@ -20,20 +20,8 @@
 namespace cogen {
 
 namespace detail {
-
-/// What a strategy's output and the engine share.
-class output_face : public detail::result_owner {
- public:
-  virtual net::any_io_executor default_executor() const = 0;
-  virtual void start_ready(std::shared_ptr<detail::operation<>> wait) = 0;
-  virtual void cancel_ready(const detail::operation<>& wait) noexcept = 0;
-  virtual void write(sampled_token next) = 0;
-  virtual void close(finish_reason reason, std::optional<float> score) = 0;
-  virtual void close(const diagnostics& why) noexcept = 0;
-  virtual bool ended() const = 0;
-};
-
-}  // namespace detail
+class strategy_stream;
+}
 
 /// The end of a token_stream that a strategy writes to. For the engine's thread.
 ///
@@ -44,42 +32,35 @@ class [[nodiscard]] strategy_output {
   using default_completion_token = net::default_completion_token_t<engine_executor>;
 
   /// Made by the engine. Null: the stream's handle is gone.
-  explicit strategy_output(std::shared_ptr<detail::output_face> shared) noexcept : shared_(std::move(shared)) {}
+  explicit strategy_output(std::shared_ptr<detail::strategy_stream> shared) noexcept : shared_(std::move(shared)) {}
   strategy_output(strategy_output&&) noexcept = default;
   strategy_output& operator=(strategy_output&&) = delete;
-  ~strategy_output() {
-    if (shared_) shared_->close({error::out_of_memory, "the strategy was destroyed before it finished the stream"});
-  }
+  ~strategy_output();
 
   /// Appends a token, which must be in the vocabulary and no end token. No effect once the stream has ended.
-  void write(sampled_token next) {
-    if (shared_) shared_->write(std::move(next));
-  }
+  void write(sampled_token next);
 
   /// Ends the stream. `score` is what token_stream::score() returns. No effect once it has ended.
-  void finish(finish_reason reason, std::optional<float> score = {}) {
-    if (shared_) shared_->close(reason, score);
-  }
+  void finish(finish_reason reason, std::optional<float> score = {});
 
   /// Ends the stream with an error. No effect once it has ended.
-  void fail(const diagnostics& why) noexcept {
-    if (shared_) shared_->close(why);
-  }
+  void fail(const diagnostics& why) noexcept;
 
   /// Whether writing has no effect any more: it was finished, cut by a stop string or a deadline, or is not read.
-  [[nodiscard]] bool ended() const { return !shared_ || shared_->ended(); }
+  [[nodiscard]] bool ended() const;
 
   /// Waits until the reader is no more than request::max_buffered_tokens behind, or the stream has ended. Signature:
   /// void(error_code). Every cancellation type ends it with operation_aborted. Fails with error::operation_in_progress
   /// while another one is pending. The stream must have a handle.
   template <net::completion_token_for<void(error_code)> Token = default_completion_token>
   [[nodiscard]] auto async_ready(Token&& completion = default_completion_token()) {
-    return detail::initiate<Token>(completion, shared_, &detail::output_face::start_ready,
-                                   &detail::output_face::cancel_ready);
+    return detail::initiate<Token>(completion, ready_initiation());
   }
 
  private:
-  std::shared_ptr<detail::output_face> shared_;
+  detail::initiation<void()> ready_initiation() const;
+
+  std::shared_ptr<detail::strategy_stream> shared_;
 };
 
 /// What a strategy begins with: a request that was read and checked.

@@ -22,21 +22,14 @@ struct stream_event {
 };
 
 namespace detail {
+class group_state;
 
-/// What a group and its streams share: the part of `stream_group` that is not its handle.
-class group_face : public detail::result_owner {
+/// The part of a stream_group that reads its streams.
+class group_handle : public handle<group_state> {
  public:
-  using next_operation = detail::operation<std::optional<stream_event>>;
-
-  virtual net::any_io_executor default_executor() const = 0;
-  virtual std::shared_ptr<next_operation> last_next() noexcept = 0;  ///< the wait before, given away; may be null
-  virtual void start_next(std::shared_ptr<next_operation> wait, bool events) = 0;
-  virtual void cancel_next(const next_operation& wait) noexcept = 0;
-  virtual void abort() noexcept = 0;
+  explicit group_handle(std::vector<std::shared_ptr<stream_state>> streams);  ///< throws std::invalid_argument for none
+  initiation<std::optional<stream_event>(bool events)> next_initiation() const;  ///< of progress and ends, too
 };
-
-/// The group of these streams.
-std::shared_ptr<group_face> make_group(std::vector<std::shared_ptr<stream_face>> streams);
 
 }  // namespace detail
 
@@ -66,7 +59,7 @@ class [[nodiscard]] basic_stream_group {
   /// Groups streams, of one engine or several; those that were in another group leave it. Throws std::invalid_argument
   /// for none.
   explicit basic_stream_group(std::vector<stream_type> streams)
-      : streams_(std::move(streams)), group_(detail::make_group(shared_states())) {}
+      : streams_(std::move(streams)), group_(shared_states()) {}
   basic_stream_group(basic_stream_group&&) noexcept = default;
   /// Takes over a group with another executor type.
   template <class Other>
@@ -91,14 +84,14 @@ class [[nodiscard]] basic_stream_group {
   /// for a token when none has one.
   template <net::completion_token_for<void(error_code, std::optional<stream_event>)> Token = default_completion_token>
   [[nodiscard]] auto async_next(Token&& token = default_completion_token()) {
-    return initiate_next<Token>(false, token);
+    return detail::initiate<Token>(token, group_.next_initiation(), false);
   }
 
   /// As async_next(), but gives also how much of each prompt has been read, before the pieces of its stream, and once
   /// the end of each stream that has not failed. Progress goes to async_prompt_progress() where that is pending.
   template <net::completion_token_for<void(error_code, std::optional<stream_event>)> Token = default_completion_token>
   [[nodiscard]] auto async_next_event(Token&& token = default_completion_token()) {
-    return initiate_next<Token>(true, token);
+    return detail::initiate<Token>(token, group_.next_initiation(), true);
   }
 
   /// Ends all generations. What was produced can still be read.
@@ -119,25 +112,14 @@ class [[nodiscard]] basic_stream_group {
   template <class>
   friend class basic_stream_group;
 
-  struct group_handle : detail::handle<detail::group_face, Executor> {
-    using detail::handle<detail::group_face, Executor>::handle;
-    using detail::handle<detail::group_face, Executor>::shared;
-  };
-
-  std::vector<std::shared_ptr<detail::stream_face>> shared_states() const {
-    std::vector<std::shared_ptr<detail::stream_face>> states;
+  std::vector<std::shared_ptr<detail::stream_state>> shared_states() const {
+    std::vector<std::shared_ptr<detail::stream_state>> states;
     for (const auto& stream : streams_) states.push_back(stream.shared());
     return states;
   }
 
-  template <class Token>
-  auto initiate_next(bool events, Token& token) {
-    return detail::initiate<Token, std::optional<stream_event>>(token, group_.shared(), &detail::group_face::start_next,
-                                                                &detail::group_face::cancel_next, events);
-  }
-
   std::vector<stream_type> streams_;
-  group_handle group_;  // goes first, so that what is pending is aborted
+  detail::group_handle group_;  // goes first, so that what is pending is aborted
 };
 
 using stream_group = basic_stream_group<engine_executor>;

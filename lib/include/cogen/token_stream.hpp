@@ -53,37 +53,45 @@ text::chat_message assistant(const completion& completion);
 text::chat_message tool_result(const tool_call& call, std::string result);
 
 namespace detail {
+class stream_state;
+}
 
-/// What a stream and the engine share: the part of `token_stream` that is not its handle.
-class stream_face : public detail::result_owner {
+/// What a token_stream does whatever its executor type is.
+class stream_handle : public detail::handle<detail::stream_state> {
  public:
-  using next_operation = detail::operation<std::optional<piece>>;
-  using complete_operation = detail::operation<completion>;
-  using progress_operation = detail::operation<std::optional<prompt_progress>>;
+  using handle::handle;
 
-  virtual net::any_io_executor default_executor() const = 0;
-  virtual std::shared_ptr<next_operation> last_next() noexcept = 0;  ///< the wait before, given away; may be null
-  virtual void start_next(std::shared_ptr<next_operation> wait, std::optional<clock::duration> limit) = 0;
-  virtual void cancel_next(const next_operation& wait) noexcept = 0;
-  virtual void start_complete(std::shared_ptr<complete_operation> wait) = 0;
-  virtual void cancel_complete(const complete_operation& wait, net::cancellation_type type) noexcept = 0;
-  virtual void start_progress(std::shared_ptr<progress_operation> wait) = 0;
-  virtual void cancel_progress(const progress_operation& wait) noexcept = 0;
-  virtual void stop() noexcept = 0;
-  virtual void abort() noexcept = 0;
-  virtual bool ended() const = 0;
-  virtual std::optional<finish_reason> finish() const = 0;
-  virtual cogen::usage usage() const = 0;
-  virtual diagnostics error() const = 0;
-  virtual std::uint64_t id() const = 0;
-  virtual cogen::request_metrics request_metrics() const = 0;
-  virtual std::vector<sampled_token> prompt_logprobs() const = 0;
-  virtual std::optional<sampled_token> end_token() const = 0;
-  virtual std::vector<loosened_keyword> loosened() const = 0;
-  virtual std::optional<float> score() const { return std::nullopt; }
+  /// Ends the generation. What was produced can still be read. No effect once it has ended.
+  void stop() noexcept;
+  /// True when the generation is over; pieces may be left to read.
+  [[nodiscard]] bool ended() const;
+  /// Why it ended. Empty until it has.
+  [[nodiscard]] std::optional<finish_reason> finish() const;
+  /// What it has used so far; final once it has ended.
+  [[nodiscard]] cogen::usage usage() const;
+  /// When it was accepted, scheduled and so on; final once it has ended, and consistent with `usage()`.
+  [[nodiscard]] cogen::request_metrics request_metrics() const;
+  /// The tokens of the prompt, if request::prompt_logprobs asks for them; empty until a token was generated. The first
+  /// one has log-probability 0 and no others beside it, since nothing comes before it.
+  [[nodiscard]] std::vector<sampled_token> prompt_logprobs() const;
+  /// The token that ended the text, which no piece holds, with the log-probabilities the request asks for. Empty where
+  /// the text ended another way, or has not ended.
+  [[nodiscard]] std::optional<sampled_token> end_token() const;
+  /// The keywords of schemas that its text or its calls are not held to; of a tool, the path begins with its name.
+  /// Known when the first piece, progress of the prompt, or the end has come.
+  [[nodiscard]] std::vector<loosened_keyword> loosened() const;
+  /// What a strategy that ranks its results gave this one, once it has ended. Empty otherwise.
+  [[nodiscard]] std::optional<float> score() const;
+  /// Why it failed. Empty if it has not.
+  [[nodiscard]] diagnostics error() const;
+  /// Its number in the engine's events and traces.
+  [[nodiscard]] std::uint64_t id() const;
+
+ protected:
+  detail::initiation<std::optional<piece>(std::optional<clock::duration>)> next_initiation() const;
+  detail::initiation<completion()> complete_initiation() const;
+  detail::initiation<std::optional<prompt_progress>()> progress_initiation() const;
 };
-
-}  // namespace detail
 
 template <class Executor>
 class basic_stream_group;
@@ -96,10 +104,14 @@ class basic_stream_group;
 /// get_executor(): operations composed of it and a connection's run where the connection does, not on the engine's
 /// thread.
 template <class Executor>
-class [[nodiscard]] basic_token_stream : public detail::handle<detail::stream_face, Executor> {
+class [[nodiscard]] basic_token_stream : public stream_handle {
  public:
-  using typename detail::handle<detail::stream_face, Executor>::default_completion_token;
-  using detail::handle<detail::stream_face, Executor>::handle;
+  using executor_type = Executor;
+  using default_completion_token = net::default_completion_token_t<executor_type>;
+  using stream_handle::stream_handle;
+
+  /// Takes over a stream with another executor type.
+  basic_token_stream(stream_handle&& other) noexcept : stream_handle(std::move(other)) {}
 
   /// The same stream with another executor type.
   template <class Other>
@@ -112,14 +124,14 @@ class [[nodiscard]] basic_token_stream : public detail::handle<detail::stream_fa
   /// piece is kept for the next call.
   template <net::completion_token_for<void(error_code, std::optional<piece>)> Token = default_completion_token>
   [[nodiscard]] auto async_next(Token&& token = default_completion_token()) {
-    return initiate_next<Token>(std::nullopt, token);
+    return detail::initiate<Token>(token, next_initiation(), std::nullopt);
   }
 
   /// As async_next(), but fails with error::timed_out if no piece came within `limit` of the engine's clock. The piece
   /// is kept for the next call.
   template <net::completion_token_for<void(error_code, std::optional<piece>)> Token = default_completion_token>
   [[nodiscard]] auto async_next_for(clock::duration limit, Token&& token = default_completion_token()) {
-    return initiate_next<Token>(limit, token);
+    return detail::initiate<Token>(token, next_initiation(), std::optional(limit));
   }
 
   /// Everything from here to the end. Signature: void(error_code, completion). Fails with the code of `error()` if the
@@ -128,8 +140,7 @@ class [[nodiscard]] basic_token_stream : public detail::handle<detail::stream_fa
   /// operation_aborted; every piece can still be read.
   template <net::completion_token_for<void(error_code, completion)> Token = default_completion_token>
   [[nodiscard]] auto async_complete(Token&& token = default_completion_token()) {
-    return detail::initiate<Token, completion>(token, this->shared(), &detail::stream_face::start_complete,
-                                               &detail::stream_face::cancel_complete);
+    return detail::initiate<Token>(token, complete_initiation());
   }
 
   /// How much of the prompt has been read: first as it gets a slot, with what was cached, then after each step that
@@ -141,43 +152,12 @@ class [[nodiscard]] basic_token_stream : public detail::handle<detail::stream_fa
   template <
       net::completion_token_for<void(error_code, std::optional<prompt_progress>)> Token = default_completion_token>
   [[nodiscard]] auto async_prompt_progress(Token&& token = default_completion_token()) {
-    return detail::initiate<Token, std::optional<prompt_progress>>(
-        token, this->shared(), &detail::stream_face::start_progress, &detail::stream_face::cancel_progress);
+    return detail::initiate<Token>(token, progress_initiation());
   }
-
-  /// Ends the generation. What was produced can still be read. No effect once it has ended.
-  void stop() noexcept { this->face().stop(); }
-  /// True when the generation is over; pieces may be left to read.
-  [[nodiscard]] bool ended() const { return this->face().ended(); }
-  /// Why it ended. Empty until it has.
-  [[nodiscard]] std::optional<finish_reason> finish() const { return this->face().finish(); }
-  /// What it has used so far; final once it has ended.
-  [[nodiscard]] cogen::usage usage() const { return this->face().usage(); }
-  /// When it was accepted, scheduled and so on; final once it has ended, and consistent with `usage()`.
-  [[nodiscard]] cogen::request_metrics request_metrics() const { return this->face().request_metrics(); }
-  /// The tokens of the prompt, if request::prompt_logprobs asks for them; empty until a token was generated. The first
-  /// one has log-probability 0 and no others beside it, since nothing comes before it.
-  [[nodiscard]] std::vector<sampled_token> prompt_logprobs() const { return this->face().prompt_logprobs(); }
-  /// The token that ended the text, which no piece holds, with the log-probabilities the request asks for. Empty where
-  /// the text ended another way, or has not ended.
-  [[nodiscard]] std::optional<sampled_token> end_token() const { return this->face().end_token(); }
-  /// The keywords of schemas that its text or its calls are not held to; of a tool, the path begins with its name.
-  /// Known when the first piece, progress of the prompt, or the end has come.
-  [[nodiscard]] std::vector<loosened_keyword> loosened() const { return this->face().loosened(); }
-  /// What a strategy that ranks its results gave this one, once it has ended. Empty otherwise.
-  [[nodiscard]] std::optional<float> score() const { return this->face().score(); }
-  /// Why it failed. Empty if it has not.
-  [[nodiscard]] diagnostics error() const { return this->face().error(); }
 
  private:
   template <class>
   friend class basic_stream_group;
-
-  template <class Token>
-  auto initiate_next(std::optional<clock::duration> limit, Token& token) {
-    return detail::initiate<Token, std::optional<piece>>(token, this->shared(), &detail::stream_face::start_next,
-                                                         &detail::stream_face::cancel_next, limit);
-  }
 };
 
 using token_stream = basic_token_stream<engine_executor>;

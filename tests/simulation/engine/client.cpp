@@ -21,7 +21,7 @@ net::awaitable<void> client::life(std::shared_ptr<client> self, std::shared_ptr<
 net::awaitable<random> client::turn() {
   return net::async_initiate<const net::use_awaitable_t<>, void(error_code, random)>(
       [self = shared_from_this()](auto handler) {
-        self->turn_ = detail::operation<random>::make(std::move(handler), self->executor_, [](auto, const auto&) {});
+        self->turn_ = detail::operation<random>::make(std::move(handler), self->executor_);
       },
       net::use_awaitable);
 }

@@ -17,7 +17,7 @@
 
 #include <atomic>
 #include <cassert>
-#include <concepts>
+#include <exception>
 #include <list>
 #include <memory>
 #include <optional>
@@ -30,10 +30,15 @@ namespace cogen::detail {
 class pending_operation;
 class pending_operations;
 
-/// Keeps what an operation hands over until its handler runs, so that a cancellation before that loses nothing.
+/// What a pending operation belongs to. Keeps what the operation hands over until its handler runs, so that a
+/// cancellation before that loses nothing.
 class result_owner {
  public:
   virtual ~result_owner() = default;
+  /// Where the handlers run that have no executor of their own.
+  virtual net::any_io_executor default_executor() const = 0;
+  /// The handler of `wait` asks for its cancellation, on the thread that emits the signal.
+  virtual void cancel(const pending_operation& wait, net::cancellation_type type) noexcept = 0;
   /// The handler of `called` runs now: sets its result, unless it has one, and gives up the operation.
   virtual void settle(pending_operation& called) noexcept = 0;
   /// The handler of `dropped` will never run.
@@ -89,10 +94,12 @@ class pending_operation : public std::enable_shared_from_this<pending_operation>
 template <class... Results>
 class operation final : public pending_operation {
  public:
-  /// `cancel(type, operation)` is called on the thread that emits the handler's cancellation signal. Reuses `spent` if
-  /// it is not referenced elsewhere and has the same context.
-  template <class Handler, class Cancel>
-  static std::shared_ptr<operation> make(Handler handler, const net::any_io_executor& fallback, Cancel cancel,
+  using signature = void(error_code, Results...);
+  using throwing_signature = void(std::exception_ptr, Results...);
+
+  /// Reuses `spent` if it is not referenced elsewhere and has the same context.
+  template <class Handler>
+  static std::shared_ptr<operation> make(Handler handler, const net::any_io_executor& fallback,
                                          std::shared_ptr<result_owner> owner = nullptr,
                                          std::shared_ptr<operation> spent = nullptr) {
     auto slot = net::get_associated_cancellation_slot(handler);
@@ -101,13 +108,15 @@ class operation final : public pending_operation {
     auto result = again ? std::move(spent) : std::make_shared<operation>(executor);
     if (!again) result->add_to_registry();
     result->wait_.emplace(executor, for_diagnostics(std::move(handler)));
-    result->owner_ = std::move(owner);
     if (slot.is_connected()) {
-      slot.assign([weak = std::weak_ptr(result), cancel = std::move(cancel)](net::cancellation_type type) {
-        if (auto self = weak.lock()) cancel(type, self);
+      slot.assign([weak = std::weak_ptr(result), weak_owner = std::weak_ptr(owner)](net::cancellation_type type) {
+        const auto self = weak.lock();
+        const auto shared = weak_owner.lock();
+        if (self && shared) shared->cancel(*self, type);
       });
       result->slot_ = slot;
     }
+    result->owner_ = std::move(owner);
     return result;
   }
 
@@ -183,38 +192,37 @@ class operation final : public pending_operation {
   std::atomic<bool> dropped_ = false;
 };
 
-/// Has a `last_next()`: the wait of the operation before, which can be reused, or null.
-template <class Shared, class Operation>
-concept keeps_last = requires(Shared& shared, std::shared_ptr<Operation>& last) { last = shared.last_next(); };
+template <class Signature>
+class initiation;
 
-/// Starts an operation on `shared`, which an engine and a handle share: calls its member `start` with a wait and the
-/// arguments. Cancellation calls its member `cancel`, with the wait and the cancellation type if it takes them. Its
-/// executor is that of handlers without an own one; tokens that need a timer make it there.
-template <class Shared, class Start, class Cancel, class... Results>
-class initiation {
+/// Starts an operation with these arguments and this result: calls `start` with its owner, a wait and the arguments.
+/// `last` gives away the wait of the owner's operation before, which can be reused, or null. Its executor is that of
+/// handlers without an own one; tokens that need a timer make it there.
+template <class Result, class... Args>
+class initiation<Result(Args...)> {
  public:
   using executor_type = fallback_executor;
+  using operation_type = std::conditional_t<std::is_void_v<Result>, operation<>, operation<Result>>;
+  using start_function = void(result_owner& owner, std::shared_ptr<operation_type>&& wait, Args&&... args);
+  using last_function = std::shared_ptr<operation_type>(result_owner& owner);
 
   /// See initiate().
-  initiation(std::shared_ptr<Shared> shared, Start start, Cancel cancel)
-      : shared_(std::move(shared)), start_(start), cancel_(cancel) {}
+  initiation(std::shared_ptr<result_owner> owner, start_function* start, last_function* last = nullptr)
+      : owner_(std::move(owner)), start_(start), last_(last) {}
 
-  executor_type get_executor() const noexcept { return executor_type(shared_->default_executor()); }  ///< the fallback
+  executor_type get_executor() const noexcept { return executor_type(owner_->default_executor()); }  ///< the fallback
 
   /// Starts it. By value: the handler may run, and end the coroutine that holds this and the arguments, before start()
   /// returns.
-  template <class Handler, class... Args>
+  template <class Handler>
   void operator()(Handler handler, Args... args) const {
-    using waiting = operation<Results...>;
-    const auto shared = shared_;
+    const auto owner = owner_;
     const auto start = start_;
-    std::shared_ptr<waiting> spent;
-    if constexpr (keeps_last<Shared, waiting>) spent = shared->last_next();
-    auto wait = waiting::make(std::move(handler), shared->default_executor(), cancellation(shared, cancel_), shared,
-                              std::move(spent));
-    const std::weak_ptr<waiting> weak = wait;
+    auto spent = last_ ? last_(*owner) : nullptr;
+    auto wait = operation_type::make(std::move(handler), owner->default_executor(), owner, std::move(spent));
+    const std::weak_ptr weak = wait;
     try {
-      (*shared.*start)(std::move(wait), std::move(args)...);
+      start(*owner, std::move(wait), std::move(args)...);
     } catch (...) {
       if (const auto left = weak.lock()) left->drop();  // its owner and it would keep each other
       throw;
@@ -222,86 +230,58 @@ class initiation {
   }
 
  private:
-  static auto cancellation(std::weak_ptr<Shared> weak, Cancel cancel) {
-    return [weak = std::move(weak), cancel](net::cancellation_type type, const auto& wait) {
-      const auto shared = weak.lock();
-      if (!shared) return;
-      if constexpr (std::is_invocable_v<Cancel, Shared&, const operation<Results...>&, net::cancellation_type>)
-        (*shared.*cancel)(*wait, type);
-      else if constexpr (std::is_invocable_v<Cancel, Shared&, const operation<Results...>&>)
-        (*shared.*cancel)(*wait);
-      else
-        (*shared.*cancel)();
-    };
-  }
-
-  std::shared_ptr<Shared> shared_;
-  Start start_;
-  Cancel cancel_;
+  std::shared_ptr<result_owner> owner_;
+  start_function* start_;
+  last_function* last_;
 };
 
-/// Starts an operation with the signature `void(error_code, Results...)`, as an `initiation` does. Tokens that throw
-/// the error throw generation_error, with the message. With use_coro it is deferred, and completes where the coro runs
-/// that awaits it.
-template <class Token, class... Results, class Shared, class Start, class Cancel, class... Args>
-auto initiate(Token& token, std::shared_ptr<Shared> shared, Start start, Cancel cancel, Args... args) {
-  using starting = initiation<Shared, Start, Cancel, Results...>;
-  starting begin(std::move(shared), start, cancel);
+/// Starts an operation with the signature `void(error_code, Results...)`, as `begin` does. Tokens that throw the error
+/// throw generation_error, with the message. With use_coro it is deferred, and completes where the coro runs that
+/// awaits it.
+template <class Token, class Signature, class... Args>
+auto initiate(Token& token, initiation<Signature> begin, Args... args) {
+  using starting = initiation<Signature>;
+  using operation_type = typename starting::operation_type;
   using token_type = std::remove_cvref_t<Token>;
   if constexpr (is_use_coro<token_type>::value)
-    return net::async_initiate<const throwing_t, void(error_code, Results...)>(std::move(begin), throwing,
-                                                                               std::move(args)...);
+    return net::async_initiate<const throwing_t, typename operation_type::signature>(std::move(begin), throwing,
+                                                                                     std::move(args)...);
   else if constexpr (throws_error<token_type>::value)
-    return net::async_initiate<Token, void(std::exception_ptr, Results...)>(
+    return net::async_initiate<Token, typename operation_type::throwing_signature>(
         adapted_initiation<starting, as_exception>(std::move(begin)), token, std::move(args)...);
   else
-    return net::async_initiate<Token, void(error_code, Results...)>(std::move(begin), token, std::move(args)...);
+    return net::async_initiate<Token, typename operation_type::signature>(std::move(begin), token, std::move(args)...);
 }
 
 /// What handles have in common: a share of the engine's state, which they abort when they are destroyed or replaced.
-template <class Face, class Executor>
+template <class State>
 class handle {
  public:
-  using executor_type = Executor;
-  using default_completion_token = net::default_completion_token_t<executor_type>;
-
-  explicit handle(std::shared_ptr<Face> shared) noexcept : shared_(std::move(shared)) {}  ///< shares that state
+  explicit handle(std::shared_ptr<State> shared) noexcept : shared_(std::move(shared)) {}  ///< shares that state
   handle(handle&&) noexcept = default;
-  /// Takes over a handle with another executor type.
-  template <class Other>
-    requires(!std::same_as<Other, Executor>)
-  handle(handle<Face, Other>&& other) noexcept : shared_(std::move(other.shared_)) {}
 
   handle& operator=(handle&& other) noexcept {
     if (this == &other) return *this;
-    abort();
+    if (shared_) abort();
     shared_ = std::move(other.shared_);
     return *this;
   }
 
-  ~handle() { abort(); }
-
-  /// Its number in the engine's events and traces.
-  [[nodiscard]] auto id() const { return face().id(); }
+  ~handle() {
+    if (shared_) abort();
+  }
 
  protected:
   /// The state; the handle must not have been moved from.
-  const std::shared_ptr<Face>& shared() const noexcept {
+  const std::shared_ptr<State>& shared() const noexcept {
     assert(shared_ && "the handle was moved from");
     return shared_;
   }
 
-  Face& face() const noexcept { return *shared(); }
-
  private:
-  template <class, class>
-  friend class handle;
+  void abort() noexcept;
 
-  void abort() noexcept {
-    if (shared_) shared_->abort();
-  }
-
-  std::shared_ptr<Face> shared_;
+  std::shared_ptr<State> shared_;
 };
 
 }  // namespace cogen::detail
