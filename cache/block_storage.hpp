@@ -29,8 +29,8 @@ class block_storage final : public token_storage {
   void release(int slot, int length) override { truncate(slot, length); }
   void share_prefix(int slot, int source, int length) override;
   void copy(int source, int target, int begin, int end) override;
-  void take_snapshot(int) override {}
-  void drop_snapshot(int, int) override {}
+  void take_checkpoint(int) override {}
+  void drop_checkpoint(int, int) override {}
   std::int64_t exported_bytes(int length) const override { return blocks_for(stored(length)) * layout_.stride; }
   void export_slot(int slot, std::byte* output, std::vector<byte_copy>& later) const override;
   void import_slot(int slot, int length, const std::byte* input, std::vector<byte_copy>& later) override;

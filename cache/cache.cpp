@@ -169,12 +169,12 @@ void cache::truncate(int slot, int length) {
   }
 }
 
-void cache::forget_snapshots(int slot, int beyond) {
+void cache::forget_checkpoints(int slot, int beyond) {
   std::erase_if(snapshots_[static_cast<std::size_t>(slot)], [&](int length) { return length > beyond; });
 }
 
 void cache::drop(int slot, int length) {
-  forget_snapshots(slot, length);
+  forget_checkpoints(slot, length);
   for (auto* storage : storages_) storage->truncate(slot, length);
   table_->set_length(slot, length);
 }
@@ -183,38 +183,38 @@ void cache::clear(int slot) {
   check_not_shared(slot, 0);
   for (auto* storage : storages_) storage->clear(slot);
   for (auto* reader : readers_) reader->clear(slot);
-  forget_snapshots(slot, -1);
+  forget_checkpoints(slot, -1);
   table_->set_length(slot, 0);
   encoder_inputs_->set_length(slot, 0);
 }
 
-bool cache::take_snapshot(int slot) {
+bool cache::take_checkpoint(int slot) {
   const int now = length(slot);
   auto& taken = snapshots_[static_cast<std::size_t>(slot)];
   if (std::find(taken.begin(), taken.end(), now) != taken.end()) return false;
   taken.reserve(taken.size() + 1);
   std::size_t done = 0;
   try {
-    for (; done < storages_.size(); ++done) storages_[done]->take_snapshot(slot);
+    for (; done < storages_.size(); ++done) storages_[done]->take_checkpoint(slot);
   } catch (...) {
-    for (std::size_t i = 0; i <= done; ++i) storages_[i]->drop_snapshot(slot, now);
+    for (std::size_t i = 0; i <= done; ++i) storages_[i]->drop_checkpoint(slot, now);
     throw;
   }
   taken.push_back(now);
   return true;
 }
 
-void cache::drop_snapshot(int slot, int length) {
+void cache::drop_checkpoint(int slot, int length) {
   table_->length(slot);
   std::erase(snapshots_[static_cast<std::size_t>(slot)], length);
-  for (auto* storage : storages_) storage->drop_snapshot(slot, length);
+  for (auto* storage : storages_) storage->drop_checkpoint(slot, length);
 }
 
 void cache::release(int slot, int length) {
   check_not_shared(slot, length);
   length = std::min(length, table_->length(slot)) / block_tokens * block_tokens;
   for (auto* storage : storages_) storage->release(slot, length);
-  forget_snapshots(slot, -1);
+  forget_checkpoints(slot, -1);
   table_->set_length(slot, length);
   if (length > 0) return;
   for (auto* reader : readers_) reader->clear(slot);

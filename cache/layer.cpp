@@ -95,9 +95,9 @@ keys_values layer::read_extent(int slot, int length, const std::function<keys_va
 
 void layer::release(int slot, int length) { truncate(slot, length); }
 
-void layer::take_snapshot(int) {}
+void layer::take_checkpoint(int) {}
 
-void layer::drop_snapshot(int, int) {}
+void layer::drop_checkpoint(int, int) {}
 
 bool layer::can_truncate(int slot, int length) const { return length >= 0 && length <= slots_.length(slot); }
 

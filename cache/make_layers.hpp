@@ -14,7 +14,7 @@ struct slot_tables {
   const slot_table& encoder_inputs;
 };
 
-/// Throws std::invalid_argument, naming what makes no sense.
+/// Throws std::invalid_argument, naming it.
 void check(std::span<const kv_cache_spec> shapes, const options& options);
 
 /// The layers of one cache, each of the kind that its shape and the options require, or that `own` makes.

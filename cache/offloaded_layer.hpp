@@ -41,8 +41,8 @@ class offloaded_layer final : public layer {
   void share_prefix(int slot, int source, int length) override { host_alone().share_prefix(slot, source, length); }
   void fork(const slot_fork& fork) override { host_alone().fork(fork); }
   void copy(int source, int target, int begin, int end) override { host_alone().copy(source, target, begin, end); }
-  void take_snapshot(int slot) override { host_alone().take_snapshot(slot); }
-  void drop_snapshot(int slot, int length) override { host_->drop_snapshot(slot, length); }
+  void take_checkpoint(int slot) override { host_alone().take_checkpoint(slot); }
+  void drop_checkpoint(int slot, int length) override { host_->drop_checkpoint(slot, length); }
   std::int64_t exported_bytes(int length) const override { return host_->exported_bytes(length); }
   std::vector<exported_run> exported_runs(int length) const override { return host_->exported_runs(length); }
   bool has_finite_numbers(std::span<const std::byte> exported, int length) const override {

@@ -129,14 +129,14 @@ void quantized_layer::copy(int source, int target, int begin, int end) {
   storage_->newest->copy(source, target, begin, end);
 }
 
-void quantized_layer::take_snapshot(int slot) {
-  storage_->quantized->take_snapshot(slot);
-  storage_->newest->take_snapshot(slot);
+void quantized_layer::take_checkpoint(int slot) {
+  storage_->quantized->take_checkpoint(slot);
+  storage_->newest->take_checkpoint(slot);
 }
 
-void quantized_layer::drop_snapshot(int slot, int length) {
-  storage_->quantized->drop_snapshot(slot, length);
-  storage_->newest->drop_snapshot(slot, length);
+void quantized_layer::drop_checkpoint(int slot, int length) {
+  storage_->quantized->drop_checkpoint(slot, length);
+  storage_->newest->drop_checkpoint(slot, length);
 }
 
 std::int64_t quantized_layer::exported_bytes(int length) const {

@@ -44,8 +44,8 @@ class quantized_layer final : public layer {
   void share_prefix(int slot, int source, int length) override;
   void fork(const slot_fork& fork) override;
   void copy(int source, int target, int begin, int end) override;
-  void take_snapshot(int slot) override;
-  void drop_snapshot(int slot, int length) override;
+  void take_checkpoint(int slot) override;
+  void drop_checkpoint(int slot, int length) override;
   std::int64_t exported_bytes(int length) const override;
   bool has_finite_numbers(std::span<const std::byte> exported, int length) const override;
   slot_footprint compressed_terms() const override;

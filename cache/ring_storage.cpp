@@ -180,7 +180,7 @@ void ring_storage::copy(int source, int target, int begin, int end) {
   filled.oldest = std::max({filled.oldest, filled.end - ring_ * block_tokens, first > stored(begin) ? first : 0});
 }
 
-void ring_storage::take_snapshot(int slot) {
+void ring_storage::take_checkpoint(int slot) {
   if (!ever_full()) return;
   const int length = table_.length(slot);
   snapshot_bytes bytes(static_cast<std::size_t>(saved_bytes(length)));

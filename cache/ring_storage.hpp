@@ -46,8 +46,8 @@ class ring_storage final : public token_storage {
   void share_prefix(int slot, int source, int length) override { copy(source, slot, 0, length); }
   void fork(const slot_fork& fork) override { copy(fork.source, fork.slot, 0, fork.end); }
   void copy(int source, int target, int begin, int end) override;
-  void take_snapshot(int slot) override;
-  void drop_snapshot(int slot, int length) override { state(slot).snapshots.drop(length); }
+  void take_checkpoint(int slot) override;
+  void drop_checkpoint(int slot, int length) override { state(slot).snapshots.drop(length); }
   std::int64_t exported_bytes(int length) const override;
   std::int64_t exported_prefix() const override { return sizeof(std::int64_t); }
   void export_slot(int slot, std::byte* output, std::vector<byte_copy>& later) const override;

@@ -32,8 +32,8 @@ class state_layer final : public layer {
   void share_prefix(int slot, int source, int length) override { storage_->copy(source, slot, length); }
   void fork(const slot_fork& fork) override { storage_->copy(fork.source, fork.slot, fork.end); }
   void copy(int source, int target, int, int end) override { storage_->copy(source, target, end); }
-  void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
-  void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
+  void take_checkpoint(int slot) override { storage_->take_checkpoint(slot); }
+  void drop_checkpoint(int slot, int length) override { storage_->drop_checkpoint(slot, length); }
   std::int64_t exported_bytes(int length) const override { return storage_->exported_bytes(length); }
   void export_slot(int slot, std::span<std::byte> output, std::vector<byte_copy>&) const override {
     storage_->export_slot(slot, output.data());

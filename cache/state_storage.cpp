@@ -103,7 +103,7 @@ void state_storage::copy(int source, int target, int end) {
       holds(source, end) ? state(source, end - table_.length(source)) : ring_of(source).snapshots.get(end).data());
 }
 
-void state_storage::take_snapshot(int slot) {
+void state_storage::take_checkpoint(int slot) {
   const std::byte* now = state(slot, 0);
   if (table_.length(slot) > 0) ring_of(slot).snapshots.put(table_.length(slot), {now, now + bytes_});
 }

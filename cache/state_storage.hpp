@@ -28,8 +28,8 @@ class state_storage {
   bool can_truncate(int slot, int length) const;
   void truncate(int slot, int length);
   void copy(int source, int target, int end);
-  void take_snapshot(int slot);
-  void drop_snapshot(int slot, int length) { ring_of(slot).snapshots.drop(length); }
+  void take_checkpoint(int slot);
+  void drop_checkpoint(int slot, int length) { ring_of(slot).snapshots.drop(length); }
 
   std::int64_t exported_bytes(int length) const { return length == 0 ? 0 : bytes_; }
   void export_slot(int slot, std::byte* output) const;

@@ -31,8 +31,8 @@ class stored_layer final : public layer {
   void share_prefix(int slot, int source, int length) override { storage_->share_prefix(slot, source, length); }
   void fork(const slot_fork& fork) override { storage_->fork(fork); }
   void copy(int source, int target, int begin, int end) override { storage_->copy(source, target, begin, end); }
-  void take_snapshot(int slot) override { storage_->take_snapshot(slot); }
-  void drop_snapshot(int slot, int length) override { storage_->drop_snapshot(slot, length); }
+  void take_checkpoint(int slot) override { storage_->take_checkpoint(slot); }
+  void drop_checkpoint(int slot, int length) override { storage_->drop_checkpoint(slot, length); }
   std::int64_t exported_bytes(int length) const override { return storage_->exported_bytes(length); }
   std::vector<exported_run> exported_runs(int length) const override { return storage_->exported_runs(length, type()); }
   bool has_finite_numbers(std::span<const std::byte> exported, int length) const override {

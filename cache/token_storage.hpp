@@ -50,8 +50,8 @@ class token_storage {
   }
   virtual void copy(int source, int target, int begin, int end) = 0;
 
-  virtual void take_snapshot(int slot) = 0;
-  virtual void drop_snapshot(int slot, int length) = 0;
+  virtual void take_checkpoint(int slot) = 0;
+  virtual void drop_checkpoint(int slot, int length) = 0;
 
   virtual std::int64_t exported_bytes(int length) const = 0;
 

@@ -44,7 +44,7 @@ bool repeats_itself(const cogen::model& model) {
   auto cache = model.make_cache({.max_sequence_length = 64});
   const auto last = read_prompt(model, cache);
   const int here = cache.length(0);
-  cache.take_snapshot(0);
+  cache.take_checkpoint(0);
   const auto first = go_on(model, last, cache);
   cache.truncate(0, here);
   const auto second = go_on(model, last, cache);

@@ -170,7 +170,7 @@ std::vector<event> absorb_late(state& sched, const late_sample& sample) {
 
 void forget(state& sched, sequence& seq) {
   sched.queued.remove(seq);
-  depart(sched, seq);
+  release_sequence(sched, seq);
   sched.changes.drop(seq);
   sched.queued.leave(seq.options.tenant);
   sched.sequences.erase(seq.id);

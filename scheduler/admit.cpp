@@ -17,7 +17,7 @@ bool free_for(state& sched, int tokens, const slot_fork& first) {
 
 admission_result lose(state& sched, sequence& seq) {
   sched.changes.preempt(seq);
-  lose_slot(sched, seq);
+  drop_slot(sched, seq);
   sched.queued.place(seq);
   return admission_result::lost;
 }
@@ -29,7 +29,7 @@ void run_again(state& sched, sequence& seq) {
 }
 
 admission_result move(state& sched, sequence& seq) {
-  const auto first = sched.slots.share(seq.slot, seq.cached, seq.cached);
+  const auto first = sched.slots.plan_fork(seq.slot, seq.cached, seq.cached);
   const int tokens = to_be_reserved(sched, seq);
   if (!free_for(sched, tokens, first)) return lose(sched, seq);
   const int left = seq.slot;
@@ -48,7 +48,8 @@ void swap_out(state& sched, sequence& seq) {
   const slot& source = sched.slots[seq.slot];
   const auto name =
       sched.swapped_out.take_out(seq.id, seq.slot, source.length, sched.within.swapped_out(source.length));
-  seq.away = {name, away::stage::leaving, source.length, source.reach, sched.within.exact_swaps};
+  seq.swapped = {name, swap_state::stage::swapping_out, source.length, source.high_water_mark,
+                 sched.within.exact_swaps};
   seq.awaits_prefix.reset();
   sched.queued.drop(seq);
   sched.slots.begin_transfer(seq.slot);
@@ -56,15 +57,15 @@ void swap_out(state& sched, sequence& seq) {
 }
 
 void forget_swapped(state& sched, sequence& seq) {
-  if (seq.away) sched.swapped_out.drop(seq.away->name);
-  seq.away.reset();
+  if (seq.swapped) sched.swapped_out.drop(seq.swapped->name);
+  seq.swapped.reset();
 }
 
 /// Into its own empty slot.
 void swap_in(state& sched, sequence& seq) {
-  seq.away->current_stage = away::stage::returning;
-  sched.swapped_out.bring_back(seq.away->name, seq.id, seq.slot, seq.away->length);
-  sched.slots.begin_transfer(seq.slot, seq.away->length, seq.away->reach);
+  seq.swapped->current_stage = swap_state::stage::swapping_in;
+  sched.swapped_out.bring_back(seq.swapped->name, seq.id, seq.slot, seq.swapped->length);
+  sched.slots.begin_transfer(seq.slot, seq.swapped->length, seq.swapped->high_water_mark);
 }
 
 /// Preempts others until there is room, or will be.
@@ -115,7 +116,7 @@ void preempt(state& sched, sequence& seq) {
   if (can_be_swapped_out(sched, seq))
     swap_out(sched, seq);
   else
-    lose_slot(sched, seq);
+    drop_slot(sched, seq);
   ++sched.preempted;
   sched.queued.place(seq);
 }
@@ -124,7 +125,7 @@ void admit_beside(state& sched, sequence& child, const sequence& parent) {
   admit(sched);
   if (parent.slot < 0 || parent.in_transfer()) return;
   // The last token is not shared, so that it can be run again.
-  const auto first = sched.slots.share(parent.slot, parent.cached, std::min(parent.cached, parent.length() - 1));
+  const auto first = sched.slots.plan_fork(parent.slot, parent.cached, std::min(parent.cached, parent.length() - 1));
   const int tokens = to_be_reserved(sched, child);
   if (!sched.slots.has_free_slot() || !free_for(sched, tokens, first)) return;
   take_slot(sched, child, tokens, first);
@@ -133,7 +134,7 @@ void admit_beside(state& sched, sequence& child, const sequence& parent) {
   sched.queued.place(child);
 }
 
-void lose_slot(state& sched, sequence& seq) {
+void drop_slot(state& sched, sequence& seq) {
   forget_swapped(sched, seq);
   seq.cached = 0;
   seq.awaits_prefix.reset();
@@ -142,21 +143,21 @@ void lose_slot(state& sched, sequence& seq) {
   sched.slots.leave(sched.changes.set_slot(seq, -1));
 }
 
-void depart(state& sched, sequence& seq) {
+void release_sequence(state& sched, sequence& seq) {
   if (seq.slot >= 0 && !seq.in_transfer()) {
     sched.queued.drop(seq);
     leave_slot(sched, seq);
   }
-  lose_slot(sched, seq);
+  drop_slot(sched, seq);
 }
 
 void end_swap(state& sched, sequence& seq, bool ok) {
-  const bool lost = !ok && seq.away->current_stage != away::stage::copied;
-  if (ok && seq.away->current_stage == away::stage::returning && !seq.away->exact) seq.exact = false;
-  if (ok && seq.away->current_stage == away::stage::leaving)
-    seq.away->current_stage = away::stage::stored;
+  const bool lost = !ok && seq.swapped->current_stage != swap_state::stage::copied;
+  if (ok && seq.swapped->current_stage == swap_state::stage::swapping_in && !seq.swapped->exact) seq.exact = false;
+  if (ok && seq.swapped->current_stage == swap_state::stage::swapping_out)
+    seq.swapped->current_stage = swap_state::stage::stored;
   else
-    seq.away.reset();
+    seq.swapped.reset();
   if (lost) seq.cached = 0;
   seq.running ? sched.queued.place(seq) : make_idle(sched, seq);
 }
@@ -164,7 +165,7 @@ void end_swap(state& sched, sequence& seq, bool ok) {
 void make_idle(state& sched, sequence& seq) {
   sched.queued.drop(seq);
   seq.awaits_prefix.reset();
-  if (seq.cached == 0) lose_slot(sched, seq);
+  if (seq.cached == 0) drop_slot(sched, seq);
   // No other sequence shares what it is about to drop; that would delay it.
   if (seq.slot >= 0) sched.known.cut(seq.slot, seq.cached);
   sched.queued.place(seq);

@@ -15,10 +15,10 @@ void preempt(state& sched, sequence& seq);
 void admit_beside(state& sched, sequence& child, const sequence& parent);
 
 /// Takes the sequence's slot away, and drops its cache, also a swapped-out one.
-void lose_slot(state& sched, sequence& seq);
+void drop_slot(state& sched, sequence& seq);
 
 /// Removes the sequence. What others can share of its slot is kept.
-void depart(state& sched, sequence& seq);
+void release_sequence(state& sched, sequence& seq);
 
 /// A swap-out or swap-in of the sequence has ended.
 void end_swap(state& sched, sequence& seq, bool ok);

@@ -242,7 +242,7 @@ class batch_builder {
   state& sched_;
   step& step_;
   step_record& record_;
-  const bool forgets_ = !goes_back_anywhere(sched_);
+  const bool forgets_ = !can_always_rewind(sched_);
   int left_;
   std::int64_t decode_rows_left_;
   int drafts_left_;

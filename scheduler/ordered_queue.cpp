@@ -92,7 +92,7 @@ void ordered_queue::verify() const {
     if (first && each->mark != mark_of(each->queued_as.tenant))
       throw std::logic_error("a tenant does not stand at its mark");
   }
-  if (tenants != leading_.size()) throw std::logic_error("a tenant is lost, or stands twice");
+  if (tenants != leading_.size()) throw std::logic_error("a tenant is missing or queued twice");
 }
 
 void ordered_queue::lead(sequence& first) noexcept {

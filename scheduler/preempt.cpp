@@ -86,7 +86,7 @@ sequence* next_to_leave(state& sched, const sequence& waits) {
   });
 }
 
-sequence* next_to_make_way(state& sched, const sequence& grows) {
+sequence* next_victim_for_memory(state& sched, const sequence& grows) {
   if (auto* const found = first_idle(sched, [](auto&) { return true; })) return found;
   const auto above = grows.as_candidate();
   return lowest_of_running(sched, [&](auto&, const candidate& run) { return sched.policy.is_ahead(above, run); });

@@ -13,7 +13,7 @@ sequence* next_to_leave(state& sched, const sequence& waits);
 
 /// The sequence to preempt next so that `grows`, which has a slot, finds more memory: an idle one, or else the last of
 /// those after it in order. Null if there is none.
-sequence* next_to_make_way(state& sched, const sequence& grows);
+sequence* next_victim_for_memory(state& sched, const sequence& grows);
 
 /// When the next idle sequence may be preempted, if one waits for its slot.
 std::optional<time> next_to_preempt(const state& sched);

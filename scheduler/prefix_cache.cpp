@@ -76,7 +76,7 @@ bool take_over(state& sched, sequence& seq, int tokens, const prefix_match& foun
 }
 
 bool share(state& sched, sequence& seq, int tokens, const prefix_match& found) {
-  const auto first = sched.slots.share(found.slot, found.length, found.length);
+  const auto first = sched.slots.plan_fork(found.slot, found.length, found.length);
   if (!reclaim(sched, tokens, first, found.slot) || !sched.slots.returns(first)) return false;
   sched.slots.used(found.slot);
   take_slot(sched, seq, tokens, first);
@@ -86,7 +86,7 @@ bool share(state& sched, sequence& seq, int tokens, const prefix_match& found) {
 /// It has run nothing in its slot, and returns it for one that takes no more memory.
 void begin_again(state& sched, sequence& seq, const prefix_match& found) {
   const slot& source = sched.slots[found.slot];
-  const auto first = sched.slots.share(found.slot, found.length, found.length);
+  const auto first = sched.slots.plan_fork(found.slot, found.length, found.length);
   const bool stays = source.owned || source.kept;
   if (!stays || !sched.slots.is_settled(seq.slot) || first.shared < sched.slots[seq.slot].shared) return;
   sched.slots.used(found.slot);
@@ -101,7 +101,7 @@ void begin_again(state& sched, sequence& seq, const prefix_match& found) {
 
 /// Others diverge from it there, and may need what its slot holds then.
 void branch_at(const state& sched, sequence& seq, int length) {
-  if (goes_back_anywhere(sched) || !is_worth_it(sched, seq, length)) return;
+  if (can_always_rewind(sched) || !is_worth_it(sched, seq, length)) return;
   if (seq.branch <= seq.cached || length < seq.branch) seq.branch = length;
 }
 
@@ -141,7 +141,7 @@ bool follow(state& sched, sequence& seq, const step& plan) {
 
 /// Later sequences may diverge from it, and would arrive too late to say so.
 void look_ahead(state& sched, sequence& seq) {
-  if (goes_back_anywhere(sched) || seq.where != phase::prefilling) return;
+  if (can_always_rewind(sched) || seq.where != phase::prefilling) return;
   const auto& chunks = sched.queued.prefilling;
   for (const auto* next = chunks.after(seq); next; next = chunks.after(*next))
     if (next->fresh && shares(sched, *next)) branch_at(sched, seq, shared(*next, seq));
@@ -151,7 +151,7 @@ void look_ahead(state& sched, sequence& seq) {
 
 /// The least length at which something is to be kept; 0: nowhere.
 int next_kept(const state& sched, const sequence& seq) {
-  const bool keeps = offers(sched, seq) && !goes_back_anywhere(sched) && !seq.checkpoints.empty();
+  const bool keeps = offers(sched, seq) && !can_always_rewind(sched) && !seq.checkpoints.empty();
   if (!keeps) return seq.branch;
   return seq.branch > 0 ? std::min(seq.branch, seq.checkpoints.front()) : seq.checkpoints.front();
 }
@@ -166,7 +166,7 @@ int next_checkpoint(const state& sched, int length) {
 
 /// The same of a prompt of the sequence that others may share; 0: nowhere.
 int next_checkpoint(const state& sched, const sequence& seq, int length) {
-  if (sched.within.checkpoint_bytes == 0 || goes_back_anywhere(sched) || !offers(sched, seq)) return 0;
+  if (sched.within.checkpoint_bytes == 0 || can_always_rewind(sched) || !offers(sched, seq)) return 0;
   const int next = next_checkpoint(sched, length);
   const bool fits = sched.within.checkpoint_usage(next) <= sched.within.checkpoint_bytes;
   return fits && next < seq.current.length_fed ? next : 0;
@@ -187,11 +187,11 @@ bool is_negligible(const state& sched, const sequence& seq, int missing, int len
 /// Drops what others have left only to save a block or more.
 void keep_beginning(state& sched, const sequence& seq, int missing, int length) {
   // At least one token is copied, together with state that is valid only at this length.
-  const auto first = sched.slots.share(seq.slot, length, length - 1);
+  const auto first = sched.slots.plan_fork(seq.slot, length, length - 1);
   const bool is_much = missing >= sched.within.prefix_block() || seq.options.min_shared_prefix > 0;
   const bool fits = is_much ? reclaim(sched, length, first) : sched.slots.fits(length, first);
   if (!fits || !sched.slots.returns(first)) return;
-  const int kept = take_unknown(sched, length, first);
+  const int kept = take_empty_slot(sched, length, first);
   sched.known.hold(kept, seq.options.cache_salt, seq.tokens.first(static_cast<std::size_t>(length)));
   sched.slots.keep(kept, true);
 }
@@ -209,7 +209,7 @@ int find_shareable(const state& sched, const cache_salt& salt, std::span<const t
   return sched.known.find(salt, tokens, usable).length;
 }
 
-shareable_prefix held_for_others(const state& sched, int slot) noexcept {
+shareable_prefix shareable_prefix_of(const state& sched, int slot) noexcept {
   const auto& held = sched.slots[slot];  // what has no user is about to be cleared
   const int length = held.users > 0 ? held.length : 0;
   return {sched.known.salt(slot), sched.known.tokens(slot).first(static_cast<std::size_t>(length))};
@@ -228,7 +228,7 @@ bool reclaim(state& sched, int capacity, const slot_fork& first, int but) {
   return true;
 }
 
-int take_unknown(state& sched, int capacity, const slot_fork& first) {
+int take_empty_slot(state& sched, int capacity, const slot_fork& first) {
   const int slot = sched.slots.take(capacity, first);
   sched.known.forget(slot);
   return slot;
@@ -236,7 +236,7 @@ int take_unknown(state& sched, int capacity, const slot_fork& first) {
 
 void take_slot(state& sched, sequence& seq, int tokens, const slot_fork& first) {
   seq.reserved = tokens;
-  sched.changes.set_slot(seq, take_unknown(sched, tokens, first));
+  sched.changes.set_slot(seq, take_empty_slot(sched, tokens, first));
 }
 
 void learn(state& sched, const sequence& seq) {

@@ -10,14 +10,14 @@
 
 namespace cogen::scheduler {
 
-/// The longest prefix of the sequence that slots hold, if that is at least a block more than it has already.
+/// The longest prefix that slots hold of it, if that has at least min_shared_prefix tokens more than it has already.
 prefix_match find_known(const state& sched, const sequence& seq);
 
 /// How many of these tokens a slot holds and can share.
 int find_shareable(const state& sched, const cache_salt& salt, std::span<const token> tokens);
 
 /// See scheduler::shareable().
-shareable_prefix held_for_others(const state& sched, int slot) noexcept;
+shareable_prefix shareable_prefix_of(const state& sched, int slot) noexcept;
 
 /// Gives the sequence, which has none, a slot for `tokens` tokens that starts with that prefix. False if there is no
 /// room.
@@ -31,7 +31,7 @@ bool reclaim(state& sched, int capacity, const slot_fork& first = {}, int but = 
 void take_slot(state& sched, sequence& seq, int tokens, const slot_fork& first = {});
 
 /// A free slot, of which no tokens are known; call only if it fits.
-int take_unknown(state& sched, int capacity, const slot_fork& first = {});
+int take_empty_slot(state& sched, int capacity, const slot_fork& first = {});
 
 /// Registers the tokens in its slot, for others to share once all steps so far have run.
 void learn(state& sched, const sequence& seq);
@@ -47,7 +47,7 @@ void join_leaders(state& sched);
 bool begin(state& sched, sequence& seq, const step& plan);
 
 /// Whether every slot can be cut back to any length later, so that nothing has to be kept on the way.
-inline bool goes_back_anywhere(const state& sched) {
+inline bool can_always_rewind(const state& sched) {
   return sched.within.max_rollback_tokens == std::numeric_limits<int>::max();
 }
 

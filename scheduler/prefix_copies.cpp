@@ -18,8 +18,9 @@ bool can_be_copied(const state& sched, int index) {
 
 cached_prefix copied(state& sched, int index) {
   const slot& held = sched.slots[index];
-  cached_prefix copy{
-      sched.known.salt(index), sched.known.tokens(index), {held.length, sched.known.length(index), held.reach}};
+  cached_prefix copy{sched.known.salt(index),
+                     sched.known.tokens(index),
+                     {held.length, sched.known.length(index), held.high_water_mark}};
   copy.name = sched.swapped_out.copy_out(sequence_id{}, index, held.length);
   sched.slots.begin_transfer(index);
   return copy;
@@ -29,11 +30,11 @@ void check(const cached_prefix& prefix) {
   const auto& stored = prefix.snapshot;
   const auto tokens = prefix.tokens.size();
   if (stored.exact && stored.cached >= 1 && std::cmp_equal(stored.cached, tokens) && stored.cached <= stored.length &&
-      stored.length <= stored.reach)
+      stored.length <= stored.high_water_mark)
     return;
   throw std::invalid_argument("a snapshot of " + std::to_string(stored.length) + " tokens that reached " +
-                              std::to_string(stored.reach) + " cannot have a prefix of " + std::to_string(tokens) +
-                              " tokens");
+                              std::to_string(stored.high_water_mark) + " cannot have a prefix of " +
+                              std::to_string(tokens) + " tokens");
 }
 
 }  // namespace
@@ -56,9 +57,9 @@ std::optional<swap_id> restore_prefix(state& sched, const cached_prefix& prefix)
       sched.within.prefix_caching && length <= sched.within.max_sequence_length && sched.queued.waiting.empty();
   if (!may || !reclaim(sched, length)) return std::nullopt;
   const auto name = sched.swapped_out.add(0);
-  const int index = take_unknown(sched, length);
+  const int index = take_empty_slot(sched, length);
   sched.swapped_out.bring_back(name, sequence_id{}, index, length);
-  sched.slots.begin_transfer(index, length, prefix.snapshot.reach);
+  sched.slots.begin_transfer(index, length, prefix.snapshot.high_water_mark);
   sched.slots.keep(index, true);
   sched.known.hold(index, prefix.cache_salt, prefix.tokens);
   return name;

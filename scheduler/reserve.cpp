@@ -33,7 +33,7 @@ bool set_aside(state& sched, sequence& seq) {
 void relieve(state& sched, const sequence& seq) {
   const auto enough = sched.reserves.low(sched.within.memory_bytes);
   while (sched.slots.bytes_with(seq.slot, seq.needed()) > enough) {
-    auto* const leaves = next_to_make_way(sched, seq);
+    auto* const leaves = next_victim_for_memory(sched, seq);
     if (!leaves) return;
     preempt(sched, *leaves);
   }
@@ -64,7 +64,7 @@ bool look_through(state& sched, const auto& queue) {
 }  // namespace
 
 int to_be_reserved(const state& sched, const sequence& seq) {
-  return reserved_for(sched, seq, std::max(seq.needed(), seq.away ? seq.away->length : 0));
+  return reserved_for(sched, seq, std::max(seq.needed(), seq.swapped ? seq.swapped->length : 0));
 }
 
 bool is_short(const sequence& seq) { return seq.slot >= 0 && seq.needed() > seq.reserved && seq.ready(); }

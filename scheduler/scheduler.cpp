@@ -320,13 +320,13 @@ std::span<const event> scheduler::absorb(step& done, std::chrono::nanoseconds to
 
 std::vector<event> scheduler::absorb(const late_sample& sample) { return absorb_late(*state_, sample); }
 
-swap_end scheduler::transferred(swap_id name, bool ok) {
+swap_end scheduler::on_swap_done(swap_id name, bool ok) {
   state& sched = *state_;
   const transfer ended = sched.swapped_out.end(name, ok);
   sched.slots.end_transfer(ended.slot, ended.is_in && !ok);
   if (ended.is_in && !ok && sched.slots[ended.slot].kept) lose_prefix(sched, ended.slot);
   auto* const seq = find(sched.sequences, ended.sequence);
-  const bool is_current = seq && seq->away && seq->away->name == name;
+  const bool is_current = seq && seq->swapped && seq->swapped->name == name;
   if (is_current) end_swap(sched, *seq, ok);
   return {ended.sequence, ended.length, ended.is_in, ended.beside, is_current};
 }
@@ -344,7 +344,7 @@ int scheduler::cached_prefix_length(const cache_salt& salt, std::span<const toke
   return find_shareable(*state_, salt, tokens.first(tokens.size() - 1));
 }
 
-shareable_prefix scheduler::shareable(int slot) const noexcept { return held_for_others(*state_, slot); }
+shareable_prefix scheduler::shareable(int slot) const noexcept { return shareable_prefix_of(*state_, slot); }
 
 void scheduler::drop_prefix_cache() {
   while (state_->slots.evict()) {
@@ -357,9 +357,9 @@ const token_list& scheduler::tokens(sequence_id id) const { return known(state_-
 bool scheduler::idle(sequence_id id) const { return !known(state_->sequences, id).running; }
 phase scheduler::phase_of(sequence_id id) const { return known(state_->sequences, id).where; }
 bool scheduler::scheduled(sequence_id id) const { return known(state_->sequences, id).slot >= 0; }
-bool scheduler::leaving(sequence_id id) const {
-  const auto& away = known(state_->sequences, id).away;
-  return away && away->current_stage == cogen::scheduler::away::stage::leaving;
+bool scheduler::is_swapping_out(sequence_id id) const {
+  const auto& swapped = known(state_->sequences, id).swapped;
+  return swapped && swapped->current_stage == cogen::scheduler::swap_state::stage::swapping_out;
 }
 bool scheduler::awaits_prefix(sequence_id id) const { return known(state_->sequences, id).awaits_prefix.has_value(); }
 int scheduler::reserved(sequence_id id) const {
@@ -369,11 +369,11 @@ int scheduler::reserved(sequence_id id) const {
 bool scheduler::short_of_memory(sequence_id id) const { return is_short(known(state_->sequences, id)); }
 int scheduler::prefix_hit_tokens(sequence_id id) const { return known(state_->sequences, id).prefix_hit_tokens; }
 std::uint64_t scheduler::prefix_hit_tokens() const { return state_->prefix_hit_tokens; }
-bool scheduler::moving(sequence_id id) const { return known(state_->sequences, id).in_transfer(); }
+bool scheduler::in_transfer(sequence_id id) const { return known(state_->sequences, id).in_transfer(); }
 bool scheduler::exact(sequence_id id) const { return known(state_->sequences, id).exact; }
 std::optional<kept_snapshot> scheduler::stored(sequence_id id) const {
   const sequence& seq = known(state_->sequences, id);
-  return seq.cached > 0 && seq.away && !seq.in_transfer() ? std::optional(snapshot_of(seq)) : std::nullopt;
+  return seq.cached > 0 && seq.swapped && !seq.in_transfer() ? std::optional(snapshot_of(seq)) : std::nullopt;
 }
 std::uint64_t scheduler::draft_tokens() const { return state_->draft_tokens; }
 std::uint64_t scheduler::accepted_drafts() const { return state_->accepted_drafts; }

@@ -46,13 +46,13 @@ struct following {
 };
 
 /// A sequence's cache outside of the slots, or in transfer; `copied`: in its slot, while a transfer copies it.
-struct away {
-  enum class stage : std::uint8_t { leaving, stored, returning, copied };
+struct swap_state {
+  enum class stage : std::uint8_t { swapping_out, stored, swapping_in, copied };
 
   swap_id name;
   stage current_stage;
   int length;  ///< of its slot
-  int reach;
+  int high_water_mark;
   bool exact = true;  ///< its slot's contents are exact
 };
 
@@ -91,7 +91,7 @@ struct sequence {
   reported_status reported;
   int reserved = 0;  ///< tokens that memory is reserved for in its slot, or was refused for when it last waited for one
   int cached = 0;    ///< tokens in its slot or swap entry: known ones first, then unknown ones or drafts
-  std::optional<cogen::scheduler::away> away;
+  std::optional<cogen::scheduler::swap_state> swapped;
   bool exact = true;  ///< nothing it continued from was restored from an inexact snapshot
 
   bool fresh = false;                      ///< it has had no row in its slot
@@ -145,7 +145,7 @@ struct sequence {
   bool scores() const { return current.scores_prompt && length() == current.length_fed && current.unknown == 0; }
 
   /// Whether its cache is being transferred between its slot and the host.
-  bool in_transfer() const { return away && away->current_stage != away::stage::stored; }
+  bool in_transfer() const { return swapped && swapped->current_stage != swap_state::stage::stored; }
 
   /// Whether a row of it could be planned if it had a slot.
   bool ready() const;
@@ -155,7 +155,7 @@ struct sequence {
 
   bool ends_with(token sampled_token) const;
 
-  /// Changes nothing. Throws std::invalid_argument if `next` makes no sense, std::length_error if it does not fit.
+  /// Changes nothing. Throws std::invalid_argument if `next` is invalid, std::length_error if it does not fit.
   void check(const run& next) const;
 
   /// Throws std::bad_alloc, and has changed nothing then.

@@ -84,14 +84,14 @@ int slot_pool::can_share(int index, int length) const {
   if (source.users == 0 || source.pending || source.moving) return 0;
   const int held = std::min(length, source.length);
   const auto comes = [&](int prefix_length) {
-    return prefix_length <= held && returns(share(index, prefix_length, prefix_length));
+    return prefix_length <= held && returns(plan_fork(index, prefix_length, prefix_length));
   };
   if (comes(held)) return held;
   const auto found = std::find_if(source.checkpoints.rbegin(), source.checkpoints.rend(), comes);
   return found == source.checkpoints.rend() ? 0 : *found;
 }
 
-slot_fork slot_pool::share(int index, int length, int most) const {
+slot_fork slot_pool::plan_fork(int index, int length, int most) const {
   const slot& source = (*this)[index];
   slot_fork result;
   result.end = length;
@@ -119,11 +119,11 @@ bool slot_pool::goes_back(int index, int length) const {
   // Until something runs in it, it can be filled with less. Whatever is planned for its source runs later.
   const bool unused = seq.pending && seq.length == seq.pending->end;
   if (unused) return length == seq.length || returns(shortened(*seq.pending, length));
-  return goes_back_without_checkpoint(index, length) || std::ranges::binary_search(seq.checkpoints, length);
+  return can_rewind(index, length) || std::ranges::binary_search(seq.checkpoints, length);
 }
 
-bool slot_pool::goes_back_without_checkpoint(int index, int length) const {
-  return length == 0 || length >= std::int64_t{(*this)[index].reach} - max_rollback_tokens_;
+bool slot_pool::can_rewind(int index, int length) const {
+  return length == 0 || length >= std::int64_t{(*this)[index].high_water_mark} - max_rollback_tokens_;
 }
 
 bool slot_pool::returns(const slot_fork& first) const { return first.end == 0 || goes_back(first.source, first.end); }
@@ -145,8 +145,8 @@ slot_fork slot_pool::shortened(const slot_fork& pending, int length) const {
 // What the other slot has dropped is not copied from it.
 int slot_pool::reach_of(const slot_fork& first) const {
   if (first.end == 0) return 0;
-  if (!goes_back_without_checkpoint(first.source, first.end)) return reach_at_checkpoint(first.end);
-  return std::max(first.end, (*this)[first.source].reach);
+  if (!can_rewind(first.source, first.end)) return reach_at_checkpoint(first.end);
+  return std::max(first.end, (*this)[first.source].high_water_mark);
 }
 
 bool slot_pool::read_beyond(int index, int length) const {
@@ -172,7 +172,7 @@ int slot_pool::take(int capacity, const slot_fork& first) {
   taken.owned = true;
   taken.users = 1;
   taken.length = first.end;
-  taken.reach = reach_of(first);
+  taken.high_water_mark = reach_of(first);
   taken.shortened = false;
   set_aside(taken, bytes(capacity, first.shared));
   if (first.end == 0) return index;
@@ -197,15 +197,15 @@ void slot_pool::begin_transfer(int index) {
   moving_.push_back(index);
 }
 
-void slot_pool::begin_transfer(int index, int length, int reach) {
+void slot_pool::begin_transfer(int index, int length, int high_water_mark) {
   begin_transfer(index);
   slot_at(index).length = length;
-  slot_at(index).reach = reach;
+  slot_at(index).high_water_mark = high_water_mark;
 }
 
 void slot_pool::end_transfer(int index, bool left_empty) {
   slot_at(index).moving = false;
-  if (left_empty) slot_at(index).length = slot_at(index).reach = 0;
+  if (left_empty) slot_at(index).length = slot_at(index).high_water_mark = 0;
   drop_user(index);
 }
 
@@ -230,7 +230,7 @@ void slot_pool::shorten(int index) {
     planned == releases_.end() ? releases_.push_back({index, keep}) : void(planned->length = keep);
     seq.length = keep;
     seq.shortened = true;
-    if (max_rollback_tokens_ < std::numeric_limits<int>::max()) seq.reach = std::numeric_limits<int>::max();
+    if (max_rollback_tokens_ < std::numeric_limits<int>::max()) seq.high_water_mark = std::numeric_limits<int>::max();
     drop_checkpoints(index, -1);
   }
   set_aside(seq, std::min(seq.bytes, bytes(keep, 0)));
@@ -295,8 +295,8 @@ bool slot_pool::cut(int index, int length, step& plan) {
   if (length < seq.shared && !shrink_base(index, whole_blocks(length), plan.number)) return false;
   std::erase_if(dropped_, [&](const truncation& entry) { return entry.slot == index; });
   plan.truncations.push_back({index, length});
-  if (!goes_back_without_checkpoint(index, length)) seq.reach = reach_at_checkpoint(length);
-  if (length == 0) seq.reach = 0;
+  if (!can_rewind(index, length)) seq.high_water_mark = reach_at_checkpoint(length);
+  if (length == 0) seq.high_water_mark = 0;
   seq.length = length;
   drop_checkpoints(index, length);
   seq.touched = plan.number;
@@ -315,7 +315,7 @@ bool slot_pool::cut_pending(int index, int length) {
   changed.parent = seq.parent;
   seq.pending = changed;
   seq.length = length;
-  seq.reach = reach_of(changed);
+  seq.high_water_mark = reach_of(changed);
   if (previous.copies()) drop_user(previous.source);
   return true;
 }
@@ -336,16 +336,16 @@ bool slot_pool::shrink_base(int index, int shared, std::uint64_t step_number) {
 
 void slot_pool::drop_drafts(int index, int length) {
   slot& seq = slot_at(index);
-  if (goes_back_without_checkpoint(index, length) || seq.pinned() > length || read_beyond(index, length)) return;
+  if (can_rewind(index, length) || seq.pinned() > length || read_beyond(index, length)) return;
   dropped_.push_back({index, length});
   seq.length = length;
-  seq.reach = reach_at_checkpoint(length);
+  seq.high_water_mark = reach_at_checkpoint(length);
 }
 
 void slot_pool::append(int index, int count, const step& plan) {
   slot& seq = slot_at(index);
   seq.length += count;
-  seq.reach = std::max(seq.reach, seq.length);
+  seq.high_water_mark = std::max(seq.high_water_mark, seq.length);
   seq.touched = plan.number;
 }
 

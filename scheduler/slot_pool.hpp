@@ -12,9 +12,9 @@
 namespace cogen::scheduler {
 
 struct slot {
-  int length = 0;   ///< tokens it holds once all steps so far, and what is pending, have run
-  int reach = 0;    ///< the most that it, or what it was filled from, has held since it was filled
-  int parent = -1;  ///< the slot in which its first `shared` tokens are read
+  int length = 0;           ///< tokens it holds once all steps so far, and what is pending, have run
+  int high_water_mark = 0;  ///< the most that it, or what it was filled from, has held since it was filled
+  int parent = -1;          ///< the slot in which its first `shared` tokens are read
   int shared = 0;
   std::optional<slot_fork> pending;  ///< it is filled by the next step
   std::vector<int> pins;             ///< how many of its first tokens are read by each slot that has it as its parent
@@ -79,7 +79,7 @@ class slot_pool {
   bool only_its_owners(int index) const;
 
   /// How another slot gets the first `length` tokens of `index`, sharing whole blocks of at most `most` tokens.
-  slot_fork share(int index, int length, int most) const;
+  slot_fork plan_fork(int index, int length, int most) const;
 
   /// Takes a checkpoint at the slot's length in this step, and drops others if it would not fit. Does nothing where
   /// that does not suffice, or if the slot is filled by this step.
@@ -115,7 +115,7 @@ class slot_pool {
 
   /// A transfer that begins with the next step fills the slot, taken and empty, with `length` tokens, swapped out of a
   /// slot that had held `reach` tokens.
-  void begin_transfer(int index, int length, int reach);
+  void begin_transfer(int index, int length, int high_water_mark);
 
   /// The transfer has ended. If it was to fill the slot and failed, the slot is empty.
   void end_transfer(int index, bool left_empty);
@@ -186,7 +186,7 @@ class slot_pool {
   bool has_one_user(int index) const { return (*this)[index].users == 1; }
   bool can_be_shortened(int index) const;
   bool can_be_evicted(int index) const;
-  bool goes_with_what_is_kept(int index) const;
+  bool is_evictable(int index) const;
   int kept_readers(int index) const;
   bool shrink_base(int index, int shared, std::uint64_t step_number);
   void shorten(int index);
@@ -197,7 +197,7 @@ class slot_pool {
   void vacate(int index);
   void free_again(int index);
   int source_of(const slot& source, int index, int length) const;
-  bool goes_back_without_checkpoint(int index, int length) const;
+  bool can_rewind(int index, int length) const;
   int reach_at_checkpoint(int length) const;
   bool begins_another_at(int index, int length) const;
   bool drop_a_checkpoint(step& plan);

@@ -5,7 +5,7 @@
 
 namespace cogen::scheduler {
 
-bool slot_pool::goes_with_what_is_kept(int index) const {
+bool slot_pool::is_evictable(int index) const {
   const auto can_go = [&](int reader) { return has_one_user(reader) && (*this)[reader].touched <= absorbed_; };
   const auto reads = [&](int reader) { return (*this)[reader].parent == index && can_go(reader); };
   const slot& seq = (*this)[index];
@@ -14,7 +14,7 @@ bool slot_pool::goes_with_what_is_kept(int index) const {
 }
 
 int slot_pool::free() const {
-  const auto goes = [&](int index) { return goes_with_what_is_kept(index); };
+  const auto goes = [&](int index) { return is_evictable(index); };
   const auto evicted = std::ranges::count_if(kept_, goes) + std::ranges::count_if(orphans_, goes);
   return static_cast<int>(std::min<std::ptrdiff_t>(usable_slots_ - owned_, std::ssize(free_) + evicted));
 }
@@ -23,7 +23,7 @@ std::int64_t slot_pool::prefix_cached_bytes() const {
   std::int64_t bytes = 0;
   for (const auto* list : {&kept_, &orphans_})
     for (const int each : *list)
-      if (goes_with_what_is_kept(each)) bytes += (*this)[each].bytes;
+      if (is_evictable(each)) bytes += (*this)[each].bytes;
   return bytes;
 }
 

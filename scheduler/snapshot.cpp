@@ -8,23 +8,24 @@ namespace cogen::scheduler {
 namespace {
 
 void check(const snapshot& stored, int tokens) {
-  if (stored.cached >= 1 && stored.cached <= tokens && stored.cached <= stored.length && stored.length <= stored.reach)
+  if (stored.cached >= 1 && stored.cached <= tokens && stored.cached <= stored.length &&
+      stored.length <= stored.high_water_mark)
     return;
   throw std::invalid_argument("a snapshot of " + std::to_string(stored.length) + " tokens that reached " +
-                              std::to_string(stored.reach) + " cannot have " + std::to_string(stored.cached) +
+                              std::to_string(stored.high_water_mark) + " cannot have " + std::to_string(stored.cached) +
                               " of the " + std::to_string(tokens) + " tokens of a sequence");
 }
 
 }  // namespace
 
 kept_snapshot snapshot_of(const sequence& seq) {
-  return {seq.away->name, {seq.away->length, seq.cached, seq.away->reach, seq.away->exact}};
+  return {seq.swapped->name, {seq.swapped->length, seq.cached, seq.swapped->high_water_mark, seq.swapped->exact}};
 }
 
 kept_snapshot copy_out(state& sched, sequence& seq) {
   const slot& source = sched.slots[seq.slot];
   const auto name = sched.swapped_out.copy_out(seq.id, seq.slot, source.length);
-  seq.away = {name, away::stage::copied, source.length, source.reach};
+  seq.swapped = {name, swap_state::stage::copied, source.length, source.high_water_mark};
   sched.slots.begin_transfer(seq.slot);
   sched.queued.place(seq);
   return snapshot_of(seq);
@@ -43,18 +44,18 @@ void give_past(sequence& added, const resume_state& history) {
   added.exact = history.exact;
   if (!history.snapshot || history.snapshot->length > added.capacity) return;
   added.cached = history.snapshot->cached;
-  added.away = {swap_id{}, away::stage::stored, history.snapshot->length, history.snapshot->reach,
-                history.snapshot->exact};
+  added.swapped = {swap_id{}, swap_state::stage::stored, history.snapshot->length, history.snapshot->high_water_mark,
+                   history.snapshot->exact};
 }
 
 void accept_snapshot(state& sched, sequence& seq) {
-  auto stored = std::exchange(seq.away, std::nullopt);
+  auto stored = std::exchange(seq.swapped, std::nullopt);
   const int cached = std::exchange(seq.cached, 0);
   if (!stored || sched.within.swap_bytes == 0) return;
   const auto bytes = sched.within.usage(stored->length);
   if (!sched.swapped_out.fits(bytes)) return;
   stored->name = sched.swapped_out.add(bytes);
-  seq.away = stored;
+  seq.swapped = stored;
   seq.cached = cached;
 }
 

@@ -21,15 +21,15 @@ bool listed(const queues& in, const sequence& seq) {
 }
 
 void verify_away(const state& sched, const sequence& seq) {
-  if (!seq.away) return;
+  if (!seq.swapped) return;
   const auto& moving = sched.swapped_out.on_their_way();
-  const auto found = std::ranges::find(moving, seq.away->name, &transfer::name);
-  const bool returns = seq.away->current_stage == away::stage::returning;
-  const bool stays = returns || seq.away->current_stage == away::stage::copied;
+  const auto found = std::ranges::find(moving, seq.swapped->name, &transfer::name);
+  const bool returns = seq.swapped->current_stage == swap_state::stage::swapping_in;
+  const bool stays = returns || seq.swapped->current_stage == swap_state::stage::copied;
   require((found != moving.end()) == seq.in_transfer(), "its transfer is lost, or over", seq);
   require(found == moving.end() || found->is_in == returns, "its transfer goes the wrong way", seq);
   require((seq.slot >= 0) == stays, "it has a slot and is away, or is on its way to none", seq);
-  require(seq.cached <= seq.away->length, "it counts on more than was swapped out", seq);
+  require(seq.cached <= seq.swapped->length, "it counts on more than was swapped out", seq);
 }
 
 /// Of the tokens that its slot will not be cut to.
@@ -59,7 +59,7 @@ void verify_one(const state& sched, const sequence& seq) {
           "it awaits a late sample, and could run", seq);
   verify_away(sched, seq);
   require(!seq.awaits_prefix || (seq.fresh && seq.slot >= 0), "it follows, and has begun", seq);
-  if (seq.slot < 0) return require(seq.cached == 0 || seq.away, "it has something cached nowhere", seq);
+  if (seq.slot < 0) return require(seq.cached == 0 || seq.swapped, "it has something cached nowhere", seq);
   require(seq.reserved <= seq.capacity && sched.slots[seq.slot].length <= seq.reserved,
           "its slot holds more than memory is set aside for, or that is more than it may hold", seq);
   require(sched.slots[seq.slot].owned, "it does not own its slot", seq);

@@ -70,7 +70,8 @@ void check_number(std::string_view name, int of_streams, const detail::engine_lo
                     of_streams, slots + waiting, slots, waiting));
 }
 
-/// `n` generations of one request, each in a state that `make` makes of a branch of random numbers.
+/// `n` generations of one request, each in a state that `make` makes of a branch of random numbers. Their sequences
+/// are not forked: they find their common prompt in the prefix cache.
 template <class Make>
 states make_states(detail::engine_loop& loop, int n, const Make& make) {
   random_stream random(loop.fresh_seed());

@@ -212,7 +212,7 @@ bool engine_loop::run_step() noexcept try {
   if (drops_prefixes_.exchange(false)) scheduler_.drop_prefix_cache();
   launch_steps();
   trim_when_idle();
-  const bool worked = beside_steps_ && beside_steps_->run();
+  const bool worked = background_work_ && background_work_->run();
   auto done = take_executed();
   if (done.empty()) return worked;
   absorb(done.front());
@@ -232,13 +232,13 @@ void engine_loop::complete_swaps() {
 void engine_loop::complete_swap(const swap_completions::completion& swap) {
   if (swap.job) return swap.job();
   if (swap.error) log("a swap failed, and the sequence will be recomputed", swap.error);
-  const auto end = scheduler_.transferred(swap.name, !swap.error);
+  const auto end = scheduler_.on_swap_done(swap.name, !swap.error);
   metrics_.swapped(end, swap.error, now());
-  if (prefixes_) prefixes_->transferred(swap.name);
+  if (prefixes_) prefixes_->on_swap_done(swap.name);
   const auto swapped = member(end.sequence);
   if (!end.is_current || !swapped) return;
   attempt(*swapped, [&] {
-    if (!scheduler_.exact(end.sequence)) swapped->lose_exactness();
+    if (!scheduler_.exact(end.sequence)) swapped->mark_inexact();
     swapped->swap_ended(view_);
   });
 }
@@ -363,7 +363,7 @@ void engine_loop::absorb_late(request_state& request) {
   served_.push_back(sample.sequence);
   const bool is_wanted = !request.is_unwanted();
   for (const auto& event : scheduler_.absorb(sample))
-    if (is_wanted && request.is_joined_as(event.sequence))
+    if (is_wanted && request.is_registered_as(event.sequence))
       attempt(request, [&] { request.deliver(event, outcome, view_); });
 }
 
@@ -473,7 +473,7 @@ void engine_loop::end() noexcept {
   }
   for (const auto& each : until_idle) each->fail(why);
   if (prefixes_) prefixes_->fail(why);
-  if (beside_steps_) std::exchange(beside_steps_, nullptr)->fail(why);
+  if (background_work_) std::exchange(background_work_, nullptr)->fail(why);
   publish();
   metrics_.ended(why, now());
   try {

@@ -3,8 +3,8 @@
 #include "answers/grammar/compiler.hpp"
 #include "answers/grammar/model_responses.hpp"
 #include "engine/admission.hpp"
+#include "engine/async/background_work.hpp"
 #include "engine/async/forkable_mutex.hpp"
-#include "engine/async/side_work.hpp"
 #include "engine/compile_queue.hpp"
 #include "engine/engine_metrics.hpp"
 #include "engine/guide_allowance.hpp"
@@ -84,7 +84,9 @@ class engine_loop {
   void offload(std::function<void()> job);
 
   /// Runs `job` on the engine thread, between steps. Not after the engine has ended.
-  void go_on(std::function<void()> job) noexcept { swap_completions_.go_on(std::move(job)); }
+  void post_to_engine_thread(std::function<void()> job) noexcept {
+    swap_completions_.post_to_engine_thread(std::move(job));
+  }
 
   // The engine thread only: the engine's own, or with external stepping the one that calls poll_one().
 
@@ -180,8 +182,8 @@ class engine_loop {
   swap_completions swap_completions_;
   admission admission_;
   std::unique_ptr<stored_prefixes> prefixes_;
-  std::shared_ptr<side_work> beside_steps_;  // null: there was none yet
-  std::atomic<bool> asleep_ = false;         // the engine thread sleeps, or is about to: wake() is needed
+  std::shared_ptr<background_work> background_work_;  // null: there was none yet
+  std::atomic<bool> asleep_ = false;                  // the engine thread sleeps, or is about to: wake() is needed
   std::atomic<bool> stop_requested_ = false;
   std::atomic<bool> drops_prefixes_ = false;
   std::atomic<std::uint64_t> seed_;

@@ -15,7 +15,7 @@ runner& loop_view::runner() noexcept { return *loop_.parts_.runner; }
 
 stored_prefixes* loop_view::prefixes() noexcept { return loop_.prefixes_.get(); }
 
-std::shared_ptr<side_work>& loop_view::beside_steps() noexcept { return loop_.beside_steps_; }
+std::shared_ptr<background_work>& loop_view::background() noexcept { return loop_.background_work_; }
 
 void loop_view::join(scheduler::sequence_id id, std::shared_ptr<request_state> member) {
   auto& joined = loop_.members_[id] = std::move(member);

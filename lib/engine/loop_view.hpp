@@ -10,7 +10,7 @@ namespace cogen::detail {
 
 class engine_loop;
 class request_state;
-class side_work;
+class background_work;
 class stored_prefixes;
 
 /// What the state of a request may use while the engine's loop calls one of its members. The engine thread only.
@@ -24,7 +24,7 @@ class loop_view {
   cogen::scheduler::scheduler& scheduler() noexcept;
   cogen::runner& runner() noexcept;
   stored_prefixes* prefixes() noexcept;  ///< null: there is no directory for them
-  std::shared_ptr<side_work>& beside_steps() noexcept;
+  std::shared_ptr<background_work>& background() noexcept;
 
   /// Events of the sequence are delivered to `member` from now on. Throws std::bad_alloc.
   void join(cogen::scheduler::sequence_id id, std::shared_ptr<request_state> member);

@@ -49,7 +49,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   virtual void swap_ended(loop_view& /*loop*/) {}
 
   /// Its KV cache was restored from an inexact snapshot. May be called more than once.
-  virtual void lose_exactness() noexcept {}
+  virtual void mark_inexact() noexcept {}
 
   /// The timer set by `loop_view::wake_at()` has expired. Returns the next time, after `now`, if there is one.
   virtual std::optional<clock::time_point> expire(clock::time_point now, loop_view& loop) = 0;
@@ -64,7 +64,7 @@ class request_state : public std::enable_shared_from_this<request_state> {
   virtual bool awaits_client() const = 0;
 
   /// Whether the loop has it under this id: it has joined, and not left since. The engine thread only.
-  bool is_joined_as(scheduler::sequence_id id) const noexcept { return id_ == id; }
+  bool is_registered_as(scheduler::sequence_id id) const noexcept { return id_ == id; }
 
   /// Whether nobody waits for what its row samples; once it is so, until process(). Any thread.
   virtual bool is_unwanted() const noexcept { return false; }

@@ -171,7 +171,7 @@ bool sequence_state::exact() const {
   return exact_;
 }
 
-void sequence_state::lose_exactness() noexcept {
+void sequence_state::mark_inexact() noexcept {
   const std::lock_guard lock(mutex_);
   exact_ = false;
 }
@@ -369,7 +369,7 @@ void sequence_state::execute(fork_command& fork, loop_view& loop) try {
   if (!id_) return;
   child.id_ = loop.scheduler().fork(*id_);
   loop.join(*child.id_, fork.child);
-  if (!loop.scheduler().exact(*child.id_)) child.lose_exactness();
+  if (!loop.scheduler().exact(*child.id_)) child.mark_inexact();
 } catch (...) {
   fork.child->end_with(diagnostics_of(std::current_exception()), loop);
 }

@@ -57,7 +57,7 @@ class sequence_state final : public request_state, public result_owner {
   void process(loop_view& loop) override;
   void deliver(const scheduler::event& event, row_output& output, loop_view& loop) override;
   void swap_ended(loop_view& loop) override;
-  void lose_exactness() noexcept override;
+  void mark_inexact() noexcept override;
   std::optional<clock::time_point> expire(clock::time_point, loop_view&) override { return std::nullopt; }
   void fail(const diagnostics& why) noexcept override;
   bool awaits_client() const override;

@@ -27,7 +27,7 @@ class step_in_flight : public step {
   /// The request of a row; null if it has left meanwhile.
   request_state* request_of(std::size_t row) const noexcept {
     auto* const request = requests_[row].get();
-    return request->is_joined_as(rows[row].sequence) ? request : nullptr;
+    return request->is_registered_as(rows[row].sequence) ? request : nullptr;
   }
 
   /// Empties the step and keeps its memory.

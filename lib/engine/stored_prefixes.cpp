@@ -58,7 +58,7 @@ void stored_prefixes::read(place position) {
     } catch (...) {
       next = [this, position, why = diagnostics_of(std::current_exception())] { lose(position, why); };
     }
-    loop_.go_on(std::move(next));
+    loop_.post_to_engine_thread(std::move(next));
   });
 }
 
@@ -76,7 +76,7 @@ void stored_prefixes::lose(place position, const diagnostics& why) {
   end(position);
 }
 
-void stored_prefixes::transferred(scheduler::swap_id name) {
+void stored_prefixes::on_swap_done(scheduler::swap_id name) {
   const auto position = std::ranges::find(restoring_, std::optional(name), &restoring::name);
   if (position != restoring_.end()) end(position);
 }

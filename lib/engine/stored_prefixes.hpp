@@ -29,7 +29,7 @@ class stored_prefixes {
   bool waits(const request_state& request) const;
 
   /// A transfer of the scheduler's has ended.
-  void transferred(scheduler::swap_id name);
+  void on_swap_done(scheduler::swap_id name);
 
   /// Writes the copies that have ended without an error.
   void save(std::span<const scheduler::cached_prefix> copies, runner& source);

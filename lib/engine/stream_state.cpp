@@ -288,7 +288,7 @@ void stream_state::submit(loop_view& loop) {
   options.tenant = request_->tenant;
   options.prefix_caching = request_->prefix_caching;
   options.cache_salt = salt();
-  if (shares_prompt_) options.min_shared_prefix = 1;
+  if (shares_prompt_) options.min_shared_prefix = 1;  // siblings share all of it, through the prefix cache
   if (deadlines_.finish) options.deadline = deadlines_.finish->time_since_epoch();
   options.release_at_end = true;
   id_ = loop.scheduler().submit(options, {.tokens = std::move(prompt_),
@@ -324,7 +324,7 @@ void stream_state::prefilled(int tokens, clock::time_point time) noexcept {
   serve_progress();
 }
 
-void stream_state::lose_exactness() noexcept {
+void stream_state::mark_inexact() noexcept {
   const completion_lock lock(*this);
   usage_.exact = false;
 }
@@ -672,7 +672,7 @@ void stream_state::settle_completion() {
 
 void stream_state::settle_progress() {
   next_progress_.reset();
-  reading_.take_news();
+  reading_.take_update();
 }
 
 // Its group
@@ -697,7 +697,7 @@ bool stream_state::give_group(group_state::next_operation& wait, bool events) no
   stream_event next{.index = index_in_group_};
   bool is_last = false;
   if (events && !awaits_progress() && (next.progress = reading_.news())) {
-    reading_.take_news();
+    reading_.take_update();
   } else if (!channel_.empty()) {
     next.piece = channel_.pop();
   } else {

@@ -73,7 +73,7 @@ class stream_state : public request_state, public result_owner {
   void post_for_group(std::shared_ptr<pending_operation> completed) noexcept;
 
   void process(loop_view& loop) override;
-  void lose_exactness() noexcept override;
+  void mark_inexact() noexcept override;
   void set_cached_tokens(int prefix_hit_tokens) noexcept override;
   void prefilled(int tokens, clock::time_point time) noexcept override;
   void deliver(const scheduler::event& event, row_output& output, loop_view& loop) override;

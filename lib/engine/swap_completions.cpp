@@ -9,11 +9,11 @@ swap_completions::swap_completions(int slots, int steps, std::function<void()> w
   completed_.reserve(room_);
 }
 
-void swap_completions::transferred(scheduler::swap_id name, std::exception_ptr error) noexcept {
+void swap_completions::on_swap_done(scheduler::swap_id name, std::exception_ptr error) noexcept {
   put({name, std::move(error), {}});
 }
 
-void swap_completions::go_on(std::function<void()> job) noexcept { put({{}, nullptr, std::move(job)}); }
+void swap_completions::post_to_engine_thread(std::function<void()> job) noexcept { put({{}, nullptr, std::move(job)}); }
 
 void swap_completions::put(completion swap) noexcept {
   {

@@ -22,8 +22,8 @@ class swap_completions final : public swap_listener {
   /// Calls `wake`, which must not throw, for each entry.
   swap_completions(int slots, int steps, std::function<void()> wake);
 
-  void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept override;
-  void go_on(std::function<void()> job) noexcept override;
+  void on_swap_done(scheduler::swap_id name, std::exception_ptr error) noexcept override;
+  void post_to_engine_thread(std::function<void()> job) noexcept override;
 
   /// Removes and returns all entries. Throws std::bad_alloc.
   std::vector<completion> take();

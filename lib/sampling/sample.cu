@@ -229,7 +229,7 @@ __device__ bool penalizes(const sampling_row& params) {
   return params.repetition_penalty != 1 || params.presence_penalty != 0 || params.frequency_penalty != 0;
 }
 
-__device__ void penalize(const sampling_batch& batch, const sampling_row& params, const row& entries, workspace& work) {
+__device__ void penalize(const device_samples& batch, const sampling_row& params, const row& entries, workspace& work) {
   const token last = params.unknown_last ? batch.last_tokens[params.slot] : -1;
   if (threadIdx.x == 0) work.found = 0;
   __syncthreads();
@@ -254,7 +254,7 @@ __device__ void apply_mask(const std::uint64_t* mask, const row& entries) {
 }
 
 /// The logits that the token is chosen from.
-__device__ void process(const sampling_batch& batch, const sampling_row& params, const row& entries, workspace& work) {
+__device__ void process(const device_samples& batch, const sampling_row& params, const row& entries, workspace& work) {
   for (auto i = threadIdx.x; i < params.biases.count; i += threads) {
     const token_bias bias = batch.biases[params.biases.begin + i];
     if (inside(bias.id, entries)) entries.logits[bias.id] += bias.value;
@@ -689,7 +689,7 @@ __device__ sampling_status status_of(const scan& seen) {
 }
 
 /// Before a row is processed: what is most probable, and the logits that will be changed.
-__device__ sampling_status report_raw(const sampling_batch& batch, const sampling_row& params, const row& entries,
+__device__ sampling_status report_raw(const device_samples& batch, const sampling_row& params, const row& entries,
                                       logprobs& raw, workspace& work) {
   for (auto i = threadIdx.x; i < params.biases.count; i += threads)
     if (const token id = batch.biases[params.biases.begin + i].id; inside(id, entries))
@@ -709,7 +709,7 @@ __device__ sampling_status report_raw(const sampling_batch& batch, const samplin
 }
 
 /// A token's logit before the row was processed.
-__device__ float raw_logit(const sampling_batch& batch, const sampling_row& params, const row& entries, token id,
+__device__ float raw_logit(const device_samples& batch, const sampling_row& params, const row& entries, token id,
                            workspace& work) {
   if (threadIdx.x == 0)
     work.raw = params.unknown_last && id == batch.last_tokens[params.slot] ? work.raw_last : entries.logits[id];
@@ -723,7 +723,7 @@ __device__ float raw_logit(const sampling_batch& batch, const sampling_row& para
 }
 
 /// After the choice.
-__device__ float report_processed(const sampling_batch& batch, const sampling_row& params, const row& entries,
+__device__ float report_processed(const device_samples& batch, const sampling_row& params, const row& entries,
                                   token chosen, weigher weight_at, rank_key best, workspace& work) {
   if (params.greedy) weight_at = {{largest_of({best, true})}, {best, 0}};
   const logprobs processed{weight_at, total_weight(entries, weight_at, work), false};
@@ -731,7 +731,7 @@ __device__ float report_processed(const sampling_batch& batch, const sampling_ro
   return processed.logprob(entries.logits[chosen]);
 }
 
-__device__ void report_nothing(const sampling_batch& batch, const sampling_row& params) {
+__device__ void report_nothing(const device_samples& batch, const sampling_row& params) {
   for (auto i = threadIdx.x; i < params.top.count; i += threads) batch.top[params.top.begin + i] = {-1, 0};
 }
 
@@ -745,7 +745,7 @@ struct outcome {
 };
 
 /// `raw` and `raw_status` are what report_raw() found.
-__device__ outcome sample_row(const sampling_batch& batch, const sampling_row& params, const row& entries,
+__device__ outcome sample_row(const device_samples& batch, const sampling_row& params, const row& entries,
                               const logprobs& raw, sampling_status raw_status, workspace& work) {
   process(batch, params, entries, work);
   const scan seen = scan_row(entries, work);
@@ -768,7 +768,7 @@ __device__ outcome score_row(const sampling_row& params, const row& entries, con
   return {raw_status, params.scored, raw.logprob(entries.logits[params.scored])};
 }
 
-__global__ void __launch_bounds__(threads) sample_rows(sampling_batch batch) {
+__global__ void __launch_bounds__(threads) sample_rows(device_samples batch) {
   __shared__ workspace work;
   const sampling_row params = batch.sampling[blockIdx.x];
   const bool scores_only = params.scored >= 0;
@@ -787,11 +787,11 @@ __global__ void __launch_bounds__(threads) sample_rows(sampling_batch batch) {
   if (params.logprobs != sampled_logprobs::none) batch.logprobs[blockIdx.x] = result.logprob;
 }
 
-static_assert(std::is_trivially_copyable_v<sampling_batch> && std::is_trivially_copyable_v<sampling_row>);
+static_assert(std::is_trivially_copyable_v<device_samples> && std::is_trivially_copyable_v<sampling_row>);
 
 }  // namespace
 
-cudaError_t sample(const sampling_batch& batch, cudaStream_t stream) {
+cudaError_t sample(const device_samples& batch, cudaStream_t stream) {
   if (batch.rows < 0 || batch.vocabulary < 1 || batch.vocabulary > max_sampled_vocabulary) return cudaErrorInvalidValue;
   if (batch.rows == 0) return cudaSuccess;
   cudaLaunchConfig_t config{};

@@ -13,7 +13,7 @@ constexpr int max_sampled_vocabulary = 524288;
 constexpr int max_top_logprobs = 128;
 
 /// One step's samples. All pointers are to memory the device can read, and write where they are not to const.
-struct sampling_batch {
+struct device_samples {
   float* logits;                 ///< [rows, vocabulary]; biases and penalties change it
   std::int64_t stride;           ///< from one row of logits to the next, in floats
   int vocabulary;                ///< from 1 to max_sampled_vocabulary
@@ -48,6 +48,6 @@ struct sampling_batch {
 /// reads nothing of the batch on the host: it can be captured in a graph, whose replays use what `sampling` and the
 /// lists hold then. Returns cudaErrorInvalidValue for numbers out of range, and otherwise the result of the launch.
 /// Thread-safe.
-cudaError_t sample(const sampling_batch& batch, cudaStream_t stream);
+cudaError_t sample(const device_samples& batch, cudaStream_t stream);
 
 }  // namespace cogen::cuda

@@ -44,7 +44,7 @@ BOOST_DATA_TEST_CASE(a_snapshot_is_returned_to, data::make(kinds()), kind) {
     twin twin(kind, 2, longest);
     cache& cache = twin.tested();
     twin.append({{.slot = 0, .count = length}, {.slot = 1, .count = 10}});
-    cache.take_snapshot(0);
+    cache.take_checkpoint(0);
     twin.append({{.slot = 0, .count = longest - length}});
     twin.check();
     BOOST_TEST_REQUIRE(cache.can_truncate(0, length));
@@ -56,7 +56,7 @@ BOOST_DATA_TEST_CASE(a_snapshot_is_returned_to, data::make(kinds()), kind) {
     twin.truncate(0, length);
     twin.check();
     if (length == 1) continue;
-    cache.take_snapshot(1);
+    cache.take_checkpoint(1);
     twin.clear(1);
     twin.append({{.slot = 1, .count = longest}});
     BOOST_TEST(cache.can_truncate(1, 15) == (cache.max_rollback_tokens() > longest));
@@ -67,14 +67,14 @@ BOOST_DATA_TEST_CASE(a_dropped_snapshot_is_gone, data::make(kinds()), kind) {
   twin twin(kind, 1, longest);
   cache& cache = twin.tested();
   twin.append({{.slot = 0, .count = 20}});
-  cache.take_snapshot(0);
+  cache.take_checkpoint(0);
   const std::int64_t with_one = cache.committed_bytes();
-  cache.take_snapshot(0);
+  cache.take_checkpoint(0);
   BOOST_TEST(cache.committed_bytes() == with_one);
   twin.append({{.slot = 0, .count = longest - 20}});
-  cache.drop_snapshot(0, 20);
+  cache.drop_checkpoint(0, 20);
   BOOST_TEST(cache.can_truncate(0, 20) == (cache.max_rollback_tokens() > longest));
-  cache.drop_snapshot(0, 21);
+  cache.drop_checkpoint(0, 21);
   twin.check();
 }
 
@@ -164,7 +164,7 @@ void catch_up(twin& twin, int fork_at, int reach, int end) {
   twin.append({{.slot = 0, .count = fork_at}});
   twin.fork(1, 0, 0, fork_at);
   twin.append({{.slot = 0, .count = end - fork_at}});
-  twin.tested().take_snapshot(0);
+  twin.tested().take_checkpoint(0);
   if (reach > end) twin.append({{.slot = 0, .count = reach - end}});
   twin.copy(0, 1, fork_at, end);
 }

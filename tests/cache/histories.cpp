@@ -53,7 +53,7 @@ class history {
       case 5:
         return fork(below(slots), below(slots));
       case 6:
-        twin_.tested().take_snapshot(below(slots));
+        twin_.tested().take_checkpoint(below(slots));
         return;
       default:
         return append();

@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(what_was_half_copied_or_half_cut_is_never_taken_for_whole) 
   if (cache.length(1) > 0) BOOST_TEST(cache.layer(0).to_dense(1, 60).k.numel() > 0);
   cache.clear(1);
   for (int i = 0; i < 5; ++i) append_numbers(cache, 2, 50);
-  cache.take_snapshot(2);
+  cache.take_checkpoint(2);
   append_numbers(cache, 2, 40);
   refuses = true;
   BOOST_CHECK_THROW(cache.truncate(2, 250), std::bad_alloc);

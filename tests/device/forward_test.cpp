@@ -226,13 +226,13 @@ BOOST_DATA_TEST_CASE(slots_return_to_their_snapshots, data::make(memory_kinds), 
   hand_written_loop loop(*model, cache), fork(*model, cache, 1);
   loop.begin();
   loop.read(some_tokens(*model, 40, 5));
-  cache.take_snapshot(0);
+  cache.take_checkpoint(0);
   const auto first = loop.read(some_tokens(*model, 50, 6));
   cache.fork({.slot = 1, .source = 0, .end = 40});
   BOOST_TEST((fork.read(some_tokens(*model, 50, 6)) == first));
   cache.truncate(0, 40);
   BOOST_TEST((loop.read(some_tokens(*model, 50, 6)) == first));
-  cache.drop_snapshot(0, 40);
+  cache.drop_checkpoint(0, 40);
   BOOST_TEST(cache.can_truncate(0, 40) == (cache.max_rollback_tokens() > 50));
   cache.clear(0);
   loop.begin();

@@ -36,7 +36,7 @@ struct keeping_control {
     } catch (const std::bad_alloc&) {
       ok = false;
     }
-    listener->transferred(name, ok ? nullptr : std::make_exception_ptr(std::runtime_error("the bus has lost it")));
+    listener->on_swap_done(name, ok ? nullptr : std::make_exception_ptr(std::runtime_error("the bus has lost it")));
   }
 };
 

@@ -13,8 +13,8 @@ namespace cogen::test {
 namespace {
 
 struct no_swaps final : swap_listener {
-  void transferred(scheduler::swap_id, std::exception_ptr) noexcept override {}
-  void go_on(std::function<void()>) noexcept override {}
+  void on_swap_done(scheduler::swap_id, std::exception_ptr) noexcept override {}
+  void post_to_engine_thread(std::function<void()>) noexcept override {}
 } none;
 const std::function<void()> on_done = [] {};
 

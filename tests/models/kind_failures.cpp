@@ -42,7 +42,7 @@ class failing_layer final : public cache::layer {
     kept_.append(step, k, v);
     appended_ = step;
   }
-  void take_snapshot(int slot) override {
+  void take_checkpoint(int slot) override {
     if (fault_->where == place::snapshot && slot == 1) throw std::runtime_error("there is no room for a snapshot");
   }
   void settle() override { fault_->meet(place::advance, appended_, slots()); }
@@ -119,7 +119,7 @@ BOOST_DATA_TEST_CASE(what_could_be_cut_before_still_can, data::make(cached_model
   auto cache = each.make_cache(2, failing_at_last(model, planned));
   workspace workspace(2);
   run(model, two.part(0, 41), cache, workspace, whole());
-  cache.take_snapshot(1);
+  cache.take_checkpoint(1);
   run(model, two.part(41, 50), cache, workspace, whole());
   planned->beyond = each.length() - 10;
   BOOST_CHECK_THROW(run(model, two.part(50, 200), cache, workspace, whole()), std::runtime_error);
@@ -144,7 +144,7 @@ BOOST_DATA_TEST_CASE(a_snapshot_that_cannot_be_taken_leaves_no_other_one, data::
   planned->where = place::snapshot;
   BOOST_CHECK_THROW(run(model, two.part(41, 200), cache, workspace, whole()), std::runtime_error);
   BOOST_TEST(cache.committed_bytes() == bytes);
-  BOOST_TEST(cache.take_snapshot(0));
+  BOOST_TEST(cache.take_checkpoint(0));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -115,7 +115,7 @@ BOOST_DATA_TEST_CASE(a_snapshot_is_a_way_back, data::make(cached_models()), each
   const auto expected = rest_of(each.alone(joined(first_of(tokens, 30), other)), 30);
   auto cache = each.make_cache(1);
   go_on(each, cache, first_of(tokens, 30));
-  cache.take_snapshot(0);
+  cache.take_checkpoint(0);
   go_on(each, cache, rest_of(tokens, 30));
   for (int time = 0; time < 2; ++time) {
     cache.truncate(0, 30);

@@ -259,10 +259,10 @@ BOOST_AUTO_TEST_CASE(a_snapshot_has_the_parts_of_all_ranks) {
 /// Notes the ends of swaps.
 class noted_swaps final : public swap_listener {
  public:
-  void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept override {
+  void on_swap_done(scheduler::swap_id name, std::exception_ptr error) noexcept override {
     ended[static_cast<std::uint64_t>(name)] = static_cast<bool>(error);
   }
-  void go_on(std::function<void()>) noexcept override {}
+  void post_to_engine_thread(std::function<void()>) noexcept override {}
 
   std::map<std::uint64_t, bool> ended;  // whether it failed
 };
@@ -272,12 +272,12 @@ BOOST_AUTO_TEST_CASE(a_swap_has_failed_where_one_rank_could_not) {
   noted_swaps heard;
   detail::ranked_swaps swaps;
   swaps.hold(heard);
-  swaps.transferred(first, nullptr);
-  swaps.transferred(second, nullptr);
+  swaps.on_swap_done(first, nullptr);
+  swaps.on_swap_done(second, nullptr);
   BOOST_TEST(heard.ended.empty());
   swaps.release({second, third});
   BOOST_TEST((heard.ended == std::map<std::uint64_t, bool>{{1, false}, {2, true}}));
-  swaps.transferred(third, nullptr);  // ends later than the step
+  swaps.on_swap_done(third, nullptr);  // ends later than the step
   BOOST_TEST(heard.ended.at(3));
   BOOST_TEST((swaps.take_failed() == std::vector{second, third}));
   BOOST_TEST(swaps.take_failed().empty());

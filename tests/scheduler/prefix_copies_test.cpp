@@ -145,8 +145,8 @@ BOOST_AUTO_TEST_CASE(nothing_is_restored_without_memory_or_while_others_wait_or_
 
 BOOST_AUTO_TEST_CASE(a_snapshot_that_does_not_have_the_tokens_is_refused) {
   scheduler sched(sharing_limits(2, anywhere));
-  const auto with = [](int length, int cached, int reach, bool exact = true) {
-    return cached_prefix{0, token_list(counting(9)), {length, cached, reach, exact}};
+  const auto with = [](int length, int cached, int high_water_mark, bool exact = true) {
+    return cached_prefix{0, token_list(counting(9)), {length, cached, high_water_mark, exact}};
   };
   BOOST_CHECK(sched.restore_prefix(with(9, 9, 9)));
   for (const auto& wrong : {with(8, 9, 9), with(9, 8, 9), with(9, 9, 8), with(9, 9, 9, false), with(0, 0, 0)})

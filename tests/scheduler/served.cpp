@@ -58,7 +58,7 @@ bool served::end_transfers(bool ok) {
   const auto names = runner.cache().on_their_way();
   for (const swap_id name : names) {
     runner.end(name, ok);
-    sched.transferred(name, ok);
+    sched.on_swap_done(name, ok);
     sched.verify();
   }
   return !names.empty();

@@ -33,7 +33,8 @@ resume_state nine_tokens() { return {counting(9), 0, snapshot{9, 9, 9}}; }
 
 /// They are in another scheduler's store from now on.
 void bring(served& s, sequence_id id, const resume_state& history, std::vector<token> encoder_input = {}) {
-  s.runner.keep(s.sched.stored(id).value().name, {history.tokens, std::move(encoder_input), history.snapshot->reach});
+  s.runner.keep(s.sched.stored(id).value().name,
+                {history.tokens, std::move(encoder_input), history.snapshot->high_water_mark});
 }
 
 }  // namespace
@@ -43,13 +44,13 @@ BOOST_AUTO_TEST_CASE(what_is_copied_out_stays_in_its_slot_and_counts_in_no_budge
   BOOST_REQUIRE(c.copy);
   BOOST_CHECK_EQUAL(c.copy->snapshot.length, 9);
   BOOST_CHECK_EQUAL(c.copy->snapshot.cached, 9);
-  BOOST_CHECK_EQUAL(c.copy->snapshot.reach, 9);
+  BOOST_CHECK_EQUAL(c.copy->snapshot.high_water_mark, 9);
   BOOST_REQUIRE_EQUAL(c.begun.swap_outs.size(), 1u);
   BOOST_CHECK(c.begun.swap_outs[0].beside);
   BOOST_CHECK(c.begun.swap_outs[0].name == c.copy->name);
   BOOST_CHECK(c.s.sched.scheduled(c.idle));
-  BOOST_CHECK(c.s.sched.moving(c.idle));
-  BOOST_CHECK(!c.s.sched.leaving(c.idle));
+  BOOST_CHECK(c.s.sched.in_transfer(c.idle));
+  BOOST_CHECK(!c.s.sched.is_swapping_out(c.idle));
   BOOST_CHECK_EQUAL(c.s.sched.swap_in_use(), 0);
   BOOST_CHECK_EQUAL(c.s.sched.swapped_out(), 0u);
 }
@@ -57,7 +58,7 @@ BOOST_AUTO_TEST_CASE(what_is_copied_out_stays_in_its_slot_and_counts_in_no_budge
 BOOST_AUTO_TEST_CASE(a_copy_is_dropped_by_the_plan_after_its_end) {
   copied_one c;
   c.s.end_transfers();
-  BOOST_CHECK(!c.s.sched.moving(c.idle));
+  BOOST_CHECK(!c.s.sched.in_transfer(c.idle));
   BOOST_CHECK(!c.s.sched.stored(c.idle));
   BOOST_CHECK(c.s.runner.cache().kept(c.copy->name).tokens == counting(9));
   const auto dropping = c.s.step();

@@ -81,16 +81,16 @@ BOOST_AUTO_TEST_CASE(it_comes_back_with_all_that_it_had_cached) {
 
 BOOST_AUTO_TEST_CASE(it_leaves_until_it_is_away_and_not_while_it_comes_back) {
   preempted_one p;
-  BOOST_CHECK(p.s.sched.leaving(p.idle));
-  BOOST_CHECK(!p.s.sched.leaving(p.other));
+  BOOST_CHECK(p.s.sched.is_swapping_out(p.idle));
+  BOOST_CHECK(!p.s.sched.is_swapping_out(p.other));
   p.s.end_transfers();
-  BOOST_CHECK(!p.s.sched.leaving(p.idle));
+  BOOST_CHECK(!p.s.sched.is_swapping_out(p.idle));
   p.s.finish();
   p.s.sched.start(p.idle, {{}, output::sample, 3, 3});
   BOOST_REQUIRE_EQUAL(p.s.step().swap_ins.size(), 1u);
-  BOOST_CHECK(!p.s.sched.leaving(p.idle));
+  BOOST_CHECK(!p.s.sched.is_swapping_out(p.idle));
   p.s.end_transfers();
-  BOOST_CHECK(!p.s.sched.leaving(p.idle));
+  BOOST_CHECK(!p.s.sched.is_swapping_out(p.idle));
 }
 
 BOOST_AUTO_TEST_CASE(as_many_are_swapped_out_as_the_memory_of_one_takes) {
@@ -316,9 +316,9 @@ BOOST_AUTO_TEST_CASE(an_encoder_input_comes_back_with_its_sequence) {
 
 BOOST_AUTO_TEST_CASE(the_end_of_what_is_not_on_its_way_is_refused) {
   preempted_one p;
-  BOOST_CHECK_THROW(p.s.sched.transferred(swap_id{99}, true), std::out_of_range);
+  BOOST_CHECK_THROW(p.s.sched.on_swap_done(swap_id{99}, true), std::out_of_range);
   p.s.end_transfers();
-  BOOST_CHECK_THROW(p.s.sched.transferred(p.begun.swap_outs[0].name, true), std::out_of_range);
+  BOOST_CHECK_THROW(p.s.sched.on_swap_done(p.begun.swap_outs[0].name, true), std::out_of_range);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

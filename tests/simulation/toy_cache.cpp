@@ -54,7 +54,7 @@ bool cache::needs_checkpoint(int slot, int length) const {
 }
 
 bool cache::is_near(const storage& seq, int length) const {
-  return length >= std::int64_t{seq.reach} - within_.max_rollback_tokens;
+  return length >= std::int64_t{seq.high_water_mark} - within_.max_rollback_tokens;
 }
 
 bool cache::drops_to(int slot, int length) const { return length >= this->length(slot) - slot_at(slot).drafts; }
@@ -92,7 +92,7 @@ void cache::begin(const swapping_out& begun) {
                             false,
                             {.tokens = content(begun.slot),
                              .encoder_input = source.encoder_input,
-                             .reach = source.reach,
+                             .high_water_mark = source.high_water_mark,
                              .oldest = oldest_in_snapshot(begun.slot),
                              .altered = source.altered || alters,
                              .bytes = begun.beside ? 0 : within_.swapped_out(begun.length)}};
@@ -135,7 +135,7 @@ void cache::end(swap_id name, bool ok) {
   if (!ok) return;
   slot.own = std::move(ended.entry.tokens);
   slot.encoder_input = std::move(ended.entry.encoder_input);
-  slot.reach = ended.entry.reach;
+  slot.high_water_mark = ended.entry.high_water_mark;
   slot.oldest = ended.entry.oldest;
   slot.altered = ended.entry.altered;
 }
@@ -179,7 +179,7 @@ void cache::append(int slot, std::span<const token> tokens, int drafts) {
 void cache::add(int slot, std::span<const token> tokens) {
   require_still(slot);
   slot_at(slot).own.insert(slot_at(slot).own.end(), tokens.begin(), tokens.end());
-  slot_at(slot).reach = std::max(slot_at(slot).reach, length(slot));
+  slot_at(slot).high_water_mark = std::max(slot_at(slot).high_water_mark, length(slot));
   require(length(slot) <= within_.max_sequence_length, "it holds more than it may", slot);
 }
 
@@ -202,7 +202,7 @@ void cache::go_on_from(storage& seq, int slot, int length) {
   const auto& source = slot_at(slot);
   const bool near = is_near(source, length);
   const int oldest = holds(slot, length) ? source.oldest : source.checkpoints.at(length);
-  seq.reach = near ? source.reach : length + within_.max_rollback_tokens;
+  seq.high_water_mark = near ? source.high_water_mark : length + within_.max_rollback_tokens;
   seq.oldest = oldest;
 }
 
@@ -241,7 +241,7 @@ void cache::truncate(const truncation& cut) {
   seq.oldest = std::min(seq.oldest, cut.length);
   seq.checkpoints.erase(seq.checkpoints.upper_bound(cut.length), seq.checkpoints.end());
   if (cut.length > 0) return;
-  seq.reach = 0;
+  seq.high_water_mark = 0;
   seq.altered = false;
   seq.encoder_input.clear();
 }

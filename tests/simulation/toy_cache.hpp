@@ -31,7 +31,7 @@ class cache {
   struct snapshot {
     std::vector<token> tokens;
     std::vector<token> encoder_input;
-    int reach = 0;
+    int high_water_mark = 0;
     int oldest = 0;          ///< the first position that the rings hold
     bool altered = false;    ///< it is not bit by bit what a slot held that nothing was restored into
     std::int64_t bytes = 0;  ///< it counts
@@ -89,7 +89,7 @@ class cache {
     int shared = 0;
     std::vector<token> own;            ///< after the shared ones
     std::vector<token> encoder_input;  ///< what an encoder has read
-    int reach = 0;                   ///< the most tokens it, or what it was filled from, has held since that was filled
+    int high_water_mark = 0;         ///< the most tokens it, or what it was filled from, has held since that was filled
     int oldest = 0;                  ///< the first position that its rings hold
     int drafts = 0;                  ///< its last tokens that can be dropped
     std::map<int, int> checkpoints;  ///< by length, the first position that the rings held then

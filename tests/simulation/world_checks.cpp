@@ -235,7 +235,7 @@ void world::note_scheduled() {
     if (settings_.forks || settings_.growing) seq.scheduled = machine_.scheduled(id);
     require(machine_.scheduled(id) == seq.scheduled, text(id) + " has a slot, or has none, against the contract");
     if (!seq.scheduled) seq.stay = 0;
-    if (!machine_.moving(id)) seq.copied.reset();  // it has left the slot that is copied
+    if (!machine_.in_transfer(id)) seq.copied.reset();  // it has left the slot that is copied
     if (is_idle(id)) continue;
     seq.idle_since.reset();
   }

@@ -84,7 +84,7 @@ void world::check_lateness(const mirror& begun, bool somewhere, std::optional<ti
 /// By what runs have sampled so far.
 /// What it has cached is in a slot, or swapped out.
 bool world::is_somewhere(sequence_id id) const {
-  return machine_.scheduled(id) || machine_.leaving(id) || live_.at(id).away;
+  return machine_.scheduled(id) || machine_.is_swapping_out(id) || live_.at(id).away;
 }
 
 double world::tokens_to_run(const mirror& seq, bool somewhere) const {

@@ -80,7 +80,8 @@ void world::end_prefix_transfer(swap_id name, bool ok) {
   copy.snapshot = runner_.cache().kept(name);
   const auto& held = copy.snapshot.tokens;
   const auto& tokens = copy.prefix.tokens;
-  require(std::cmp_equal(held.size(), copy.prefix.snapshot.length) && copy.snapshot.reach <= copy.prefix.snapshot.reach,
+  require(std::cmp_equal(held.size(), copy.prefix.snapshot.length) &&
+              copy.snapshot.high_water_mark <= copy.prefix.snapshot.high_water_mark,
           "another copy is made of a prefix than was reported");
   require(held.size() >= tokens.size() && std::equal(tokens.begin(), tokens.end(), held.begin()),
           "a copy holds other tokens than its prefix");

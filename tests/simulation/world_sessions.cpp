@@ -11,10 +11,10 @@ void world::copy_out(sequence_id id) {
   say("copy out " + text(id));
   auto* const seq = const_cast<mirror*>(find(id));
   const bool stored = seq && machine_.stored(id);
-  const bool possible = seq && !seq->running && machine_.scheduled(id) && !machine_.moving(id);
+  const bool possible = seq && !seq->running && machine_.scheduled(id) && !machine_.in_transfer(id);
   const auto copy = when_memory_allows([&] { return machine_.copy_out(id); });
   require(copy.has_value() == possible, text(id) + " was copied out, or was not, against the contract");
-  const bool away = seq && seq->away && !machine_.scheduled(id) && !machine_.moving(id);
+  const bool away = seq && seq->away && !machine_.scheduled(id) && !machine_.in_transfer(id);
   require(away || !stored, text(id) + " is stored against the contract");
   require(!away || stored || seq->reached == 0, text(id) + " is not stored against the contract");
   const auto at_hand = possible ? copy : stored ? machine_.stored(id) : std::nullopt;
@@ -48,7 +48,7 @@ void world::keep_session(session added) {
   const auto& said = *added.history.snapshot;
   const auto& held = added.snapshot.tokens;
   // What a slot is filled from counts as further by what runs in it in the same plan.
-  require(static_cast<int>(held.size()) == said.length && added.snapshot.reach <= said.reach,
+  require(static_cast<int>(held.size()) == said.length && added.snapshot.high_water_mark <= said.high_water_mark,
           "another snapshot is kept than was reported");
   require(said.cached <= static_cast<int>(added.history.tokens.size()) && said.cached <= said.length &&
               std::equal(held.begin(), held.begin() + said.cached, added.history.tokens.begin()),

@@ -19,7 +19,7 @@ void world::note_transfers(const step& plan) {
     const auto found = live_.find(each.sequence);
     if (found == live_.end() || !found->second.preempted) continue;
     found->second.preempted = false;
-    if (!machine_.leaving(each.sequence)) continue;  // it has been cut to nothing since
+    if (!machine_.is_swapping_out(each.sequence)) continue;  // it has been cut to nothing since
     found->second.away = each.name;
     found->second.moves = mirror::stage::leaving;
   }
@@ -51,7 +51,7 @@ bool world::end_transfer() {
   runner_.end(name, ok);
   const auto end = [&] {
     const no_memory none;
-    return machine_.transferred(name, ok);
+    return machine_.on_swap_done(name, ok);
   }();
   require(!end.is_current || live_.contains(end.sequence), "a transfer is said to be of a sequence that has gone");
   end_copy(name, ok);

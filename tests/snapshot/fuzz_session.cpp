@@ -57,7 +57,7 @@ void check(const read_session& session, bool is_within) {
   const auto& saved = session.saved;
   require(saved.generated.size() == saved.tokens.size());
   if (saved.snapshot) {
-    require(saved.snapshot->cached >= 1 && saved.snapshot->length <= saved.snapshot->reach);
+    require(saved.snapshot->cached >= 1 && saved.snapshot->length <= saved.snapshot->high_water_mark);
     require(static_cast<std::size_t>(saved.snapshot->cached) <= saved.tokens.size());
   }
   if (!is_within) return;

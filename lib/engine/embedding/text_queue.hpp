@@ -1,6 +1,6 @@
 #pragma once
 
-#include "engine/async/side_work.hpp"
+#include "engine/async/background_work.hpp"
 #include "network/model/text_encoder.hpp"
 
 #include <cogen/error.hpp>
@@ -32,7 +32,7 @@ class text_request {
 
 /// Reads the texts of all requests in passes of a bounded number of tokens. Tenants take turns at being first in one,
 /// and the requests of each are read in the order of their arrival. A longer text is a pass by itself.
-class text_queue final : public detail::side_work {
+class text_queue final : public detail::background_work {
  public:
   text_queue(std::shared_ptr<nn::text_encoder> encoder, int tokens_of_a_pass)
       : encoder_(std::move(encoder)), tokens_of_a_pass_(static_cast<std::size_t>(tokens_of_a_pass)) {}

@@ -28,7 +28,7 @@ bool are_long(const std::vector<encoder_input>& inputs) {
 
 /// The engine's queue of texts, which the first request makes.
 text_queue& queue_of(const engine_parts& parts, detail::loop_view& loop) {
-  auto& work = loop.beside_steps();
+  auto& work = loop.background();
   const auto& limits = parts.limits;
   if (!work)
     work = std::make_shared<text_queue>(parts.texts, std::max(limits.max_batched_tokens, limits.prefill_tokens));

@@ -16,7 +16,7 @@ inline constexpr int length_of_endless = 1 << 30;
 
 // All throw std::invalid_argument with the option, its value and its limit.
 
-/// Checks what makes no sense for any model on any backend.
+/// Checks what is invalid for any model on any backend.
 void check(const engine_options& options);
 
 // Check what engines on the CPU, or on this device, do not support.

@@ -168,7 +168,7 @@ void device_runner::begin_rows(step& step) {
   const auto total = recorded ? tokens_ : std::ssize(outputs_);
   write_samples(step, total);
   score_and_sample(hidden, total, step.sampling.lists);
-  share_sampled(step);
+  broadcast_tokens(step);
   end_after_device(step);
 }
 
@@ -199,13 +199,13 @@ void device_runner::score_and_sample(const at::Tensor& hidden, std::int64_t tota
     const auto logits = logits_.narrow(0, 0, count);
     if (hidden.defined()) network_->score(*operators_, hidden.narrow(0, first, count), logits);
     if (samples()) sampling_.sample(*operators_, logits, first, last_);
-    if (first == 0) show_to_host();
+    if (first == 0) copy_logits_to_host();
   }
   if (samples() && total > 0) sampling_.receive();
 }
 
 /// Enqueues the copy of the logits that the host wants, which are among the first ones.
-void device_runner::show_to_host() {
+void device_runner::copy_logits_to_host() {
   const auto turn = sampling_.turn();
   for (const auto& each : wanted_by_turn_[turn])
     if (each.sampler == sampled_by::host)
@@ -213,7 +213,7 @@ void device_runner::show_to_host() {
 }
 
 /// What a chained row of the next step reads.
-void device_runner::share_sampled(const scheduler::step& step) {
+void device_runner::broadcast_tokens(const scheduler::step& step) {
   const auto is_sampled = [](const auto& row) { return row.wanted == scheduler::output::sample; };
   if (network_->ranks() && std::ranges::any_of(step.rows, is_sampled))
     network_->ranks()->broadcast(last_.narrow(0, 0, slots_->count()));
@@ -370,7 +370,7 @@ device_runner::sampled_by device_runner::write_scores_of(step& step, wanted_rows
 }
 
 /// How a step has ended whose work has ended with `error` on this device.
-std::exception_ptr device_runner::told_to_ranks(const std::exception_ptr& error) const noexcept {
+std::exception_ptr device_runner::propagate_error(const std::exception_ptr& error) const noexcept {
   auto* const ranks = network_->ranks();
   if (!ranks) return error;
   if (auto why = ranks->failure()) return why;
@@ -382,7 +382,7 @@ std::exception_ptr device_runner::told_to_ranks(const std::exception_ptr& error)
 void device_runner::end_after_device(step& step) {
   ++in_flight_;
   slots_->work->then([this, &step, turn = sampling_.turn()](std::exception_ptr error) {
-    error = told_to_ranks(error);
+    error = propagate_error(error);
     if (error) return end(step, std::move(error));
     take_results(step, turn);
     const auto& wanted = wanted_by_turn_[turn];
@@ -391,7 +391,7 @@ void device_runner::end_after_device(step& step) {
     };
     if (std::ranges::none_of(wanted, is_left)) return end(step, nullptr);
     sampled_on_host_[turn] = &step;
-    step.swaps().go_on([this, turn] { sample_on_host(turn); });
+    step.swaps().post_to_engine_thread([this, turn] { sample_on_host(turn); });
   });
 }
 

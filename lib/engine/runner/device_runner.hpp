@@ -100,10 +100,10 @@ class device_runner final : public caching_runner {
   sampled_by write_scores_of(step& step, wanted_rows& wanted);
   bool samples() const;
   void score_and_sample(const at::Tensor& hidden, std::int64_t total, const sampling_lists& lists);
-  void show_to_host();
-  void share_sampled(const scheduler::step& step);
+  void copy_logits_to_host();
+  void broadcast_tokens(const scheduler::step& step);
   void check_ranks() const;
-  std::exception_ptr told_to_ranks(const std::exception_ptr& error) const noexcept;
+  std::exception_ptr propagate_error(const std::exception_ptr& error) const noexcept;
   void end_after_device(step& step);
   void end(step& step, std::exception_ptr error);
   void take_results(step& step, std::size_t turn);

@@ -33,7 +33,7 @@ void ranked_swaps::release(const std::vector<scheduler::swap_id>& failed_elsewhe
   for (auto& each : ended) pass_on(std::move(each));
 }
 
-void ranked_swaps::transferred(scheduler::swap_id name, std::exception_ptr error) noexcept {
+void ranked_swaps::on_swap_done(scheduler::swap_id name, std::exception_ptr error) noexcept {
   {
     const std::lock_guard lock(mutex_);
     if (held_) return waiting_.push_back({name, std::move(error)});
@@ -41,11 +41,11 @@ void ranked_swaps::transferred(scheduler::swap_id name, std::exception_ptr error
   pass_on({name, std::move(error)});
 }
 
-void ranked_swaps::go_on(std::function<void()> job) noexcept {
+void ranked_swaps::post_to_engine_thread(std::function<void()> job) noexcept {
   std::unique_lock lock(mutex_);
   auto* const listener = listener_;
   lock.unlock();
-  listener->go_on(std::move(job));
+  listener->post_to_engine_thread(std::move(job));
 }
 
 void ranked_swaps::pass_on(end swap) noexcept {
@@ -58,7 +58,7 @@ void ranked_swaps::pass_on(end swap) noexcept {
       swap.error = std::make_exception_ptr(std::runtime_error("another rank could not swap its part of the slot"));
     if (swap.error) failed_.push_back(swap.name);
   }
-  listener->transferred(swap.name, std::move(swap.error));
+  listener->on_swap_done(swap.name, std::move(swap.error));
 }
 
 std::vector<scheduler::swap_id> ranked_swaps::take_failed() {

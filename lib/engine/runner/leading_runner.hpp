@@ -32,8 +32,8 @@ class ranked_swaps final : public swap_listener {
   void hold(swap_listener& listener);
   void release(const std::vector<scheduler::swap_id>& failed_elsewhere) noexcept;
 
-  void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept override;
-  void go_on(std::function<void()> job) noexcept override;
+  void on_swap_done(scheduler::swap_id name, std::exception_ptr error) noexcept override;
+  void post_to_engine_thread(std::function<void()> job) noexcept override;
 
   /// The swaps that were reported to have failed since the last call.
   std::vector<scheduler::swap_id> take_failed();

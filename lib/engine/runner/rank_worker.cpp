@@ -21,13 +21,13 @@ namespace {
 /// The swaps of one step at a time. Devices report their ends on other threads.
 class step_swaps final : public swap_listener {
  public:
-  void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept override {
+  void on_swap_done(scheduler::swap_id name, std::exception_ptr error) noexcept override {
     const std::lock_guard lock(mutex_);
     ++ended_;
     if (error) failed_.push_back(name);
     changed_.notify_one();
   }
-  void go_on(std::function<void()> job) noexcept override {
+  void post_to_engine_thread(std::function<void()> job) noexcept override {
     const std::lock_guard lock(mutex_);
     jobs_.push_back(std::move(job));
     changed_.notify_one();

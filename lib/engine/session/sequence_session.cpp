@@ -47,7 +47,7 @@ void sequence_state::execute(suspend_command& suspension, loop_view& loop) {
 /// again.
 void sequence_state::continue_suspending(loop_view& loop) {
   if (id_) loop.scheduler().suspend(*id_);
-  if (id_ && loop.scheduler().moving(*id_)) return;
+  if (id_ && loop.scheduler().in_transfer(*id_)) return;
   complete_plain(std::exchange(suspending_, nullptr));
 }
 
@@ -73,7 +73,7 @@ void sequence_state::continue_saving(loop_view& loop) {
   auto& scheduler = loop.scheduler();
   if (!awaits(saving_->wait)) return saving_.reset();
   if (!id_) return write(nullptr, {});
-  if (scheduler.moving(*id_)) return;
+  if (scheduler.in_transfer(*id_)) return;
   auto at_hand = scheduler.stored(*id_);
   if (!at_hand) at_hand = saving_->copy;
   if (at_hand) return write(loop.runner().snapshot(at_hand->name), at_hand->snapshot);

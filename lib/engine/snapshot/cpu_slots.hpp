@@ -21,12 +21,12 @@ class cpu_slots final : public cache_slots {
   void fork(const slot_fork& fork) override { kv.fork(fork); }
 
   bool take_checkpoint(int slot) override try {
-    kv.take_snapshot(slot);
+    kv.take_checkpoint(slot);
     return true;
   } catch (const std::bad_alloc&) {
     return false;
   }
-  void drop_checkpoint(int slot, int length) override { kv.drop_snapshot(slot, length); }
+  void drop_checkpoint(int slot, int length) override { kv.drop_checkpoint(slot, length); }
 
   int encoder_input(int slot) const override { return kv.encoder_length(slot); }
   std::vector<cache::exported_run> runs(int slot, int length) const override {

@@ -65,7 +65,7 @@ void remove_if_abandoned(const fs::path& path) {
 /// How many of the tokens a slot that the prefix fills can share.
 int usable(const scheduler::cached_prefix& prefix, std::span<const token> tokens, int rollback) {
   const auto both = std::ranges::mismatch(prefix.tokens, tokens).in2 - tokens.begin();
-  return both >= std::int64_t{prefix.snapshot.reach} - rollback ? static_cast<int>(both) : 0;
+  return both >= std::int64_t{prefix.snapshot.high_water_mark} - rollback ? static_cast<int>(both) : 0;
 }
 
 std::invalid_argument unusable(const fs::path& folder, const std::error_code& reason) {

@@ -69,7 +69,7 @@ class head_reader {
   void counted(List& target) {
     std::uint64_t size = 0;
     number(size);
-    if (size > rest_.size() / sizeof(target[0])) refuse(name_, "its head makes no sense");
+    if (size > rest_.size() / sizeof(target[0])) refuse(name_, "its head is invalid");
     target.resize(static_cast<std::size_t>(size));
     take(target.data(), target.size() * sizeof(target[0]));
   }
@@ -77,7 +77,7 @@ class head_reader {
 
  private:
   void take(void* target, std::size_t bytes) {
-    if (bytes > rest_.size()) refuse(name_, "its head makes no sense");
+    if (bytes > rest_.size()) refuse(name_, "its head is invalid");
     if (bytes > 0) std::memcpy(target, rest_.data(), bytes);
     rest_ = rest_.subspan(bytes);
   }
@@ -108,7 +108,8 @@ std::vector<std::byte> head_of(const session& state, const kv_snapshot* snapshot
   head_writer head;
   each_member(head, state);
   const auto extent = snapshot ? state.snapshot.value() : scheduler::snapshot();
-  for (const int number : {extent.length, extent.cached, extent.reach, snapshot ? snapshot->encoder_input() : 0})
+  for (const int number :
+       {extent.length, extent.cached, extent.high_water_mark, snapshot ? snapshot->encoder_input() : 0})
     head.number(number);
   return head.bytes();
 }
@@ -117,8 +118,8 @@ void check_snapshot(const std::string& name, const read_session& found) {
   const auto& extent = *found.saved.snapshot;
   const auto tokens = static_cast<int>(found.saved.tokens.size());
   const bool sound =
-      extent.cached >= 1 && extent.cached <= std::min(tokens, extent.length) && extent.length <= extent.reach;
-  if (!sound || found.snapshot_source < 0) refuse(name, "its head makes no sense");
+      extent.cached >= 1 && extent.cached <= std::min(tokens, extent.length) && extent.length <= extent.high_water_mark;
+  if (!sound || found.snapshot_source < 0) refuse(name, "its head is invalid");
 }
 
 read_session parsed_head(const std::string& name, std::span<const std::byte> bytes) {
@@ -126,11 +127,10 @@ read_session parsed_head(const std::string& name, std::span<const std::byte> byt
   head_reader head(name, bytes);
   each_member(head, found.saved);
   scheduler::snapshot extent;
-  for (int* const number : {&extent.length, &extent.cached, &extent.reach, &found.snapshot_source})
+  for (int* const number : {&extent.length, &extent.cached, &extent.high_water_mark, &found.snapshot_source})
     head.number(*number);
   if (extent.length != 0) found.saved.snapshot = extent;
-  if (!head.at_end() || found.saved.generated.size() != found.saved.tokens.size())
-    refuse(name, "its head makes no sense");
+  if (!head.at_end() || found.saved.generated.size() != found.saved.tokens.size()) refuse(name, "its head is invalid");
   if (found.saved.snapshot) check_snapshot(name, found);
   return found;
 }

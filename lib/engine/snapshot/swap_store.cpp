@@ -103,7 +103,7 @@ void swap_store::begin(const scheduler::swapping_out& swap, swap_listener& liste
       swap.name, [this, size, encoder_input] { return stored(size, encoder_input); },
       [this, swap, &listener](auto snapshot) { copy_out(swap, std::move(snapshot), listener); }, listener);
 } catch (...) {
-  listener.transferred(swap.name, std::current_exception());
+  listener.on_swap_done(swap.name, std::current_exception());
 }
 
 /// The copies made for runner::copy_out() are exact in every format.
@@ -124,7 +124,7 @@ void swap_store::copy_out(const scheduler::swapping_out& swap, std::shared_ptr<s
   });
 } catch (...) {
   kept_.erase(swap.name);
-  listener.transferred(swap.name, std::current_exception());
+  listener.on_swap_done(swap.name, std::current_exception());
 }
 
 void swap_store::begin(const scheduler::swapping_in& swap, swap_listener& listener) noexcept {
@@ -134,7 +134,7 @@ void swap_store::begin(const scheduler::swapping_in& swap, swap_listener& listen
   try {
     read_first(swap, std::move(held), listener);
   } catch (...) {
-    listener.transferred(swap.name, std::current_exception());
+    listener.on_swap_done(swap.name, std::current_exception());
   }
 }
 
@@ -162,7 +162,7 @@ void swap_store::make_first(scheduler::swap_id name, const snapshot_maker& make,
     transfer.start({}, [this, make, result, next, name, &listener](std::exception_ptr error) mutable {
       if (!error) error = result_of(make, *result);
       if (error) return ended({name, -1}, std::move(error), listener);
-      listener.go_on(std::move(next));
+      listener.post_to_engine_thread(std::move(next));
       const std::lock_guard lock(mutex_);
       if (--on_their_way_ == 0) none_left_.notify_all();
     });
@@ -180,7 +180,7 @@ void swap_store::fill(const scheduler::swapping_in& swap, std::shared_ptr<const 
     });
   } catch (...) {
     slots_.clear(swap.slot);
-    listener.transferred(swap.name, std::current_exception());
+    listener.on_swap_done(swap.name, std::current_exception());
   }
 }
 
@@ -206,7 +206,7 @@ void swap_store::ended(loss if_it_fails, std::exception_ptr error, swap_listener
     const std::lock_guard lock(mutex_);
     if (error) lost_.push_back(if_it_fails);
   }
-  listener.transferred(if_it_fails.name, std::move(error));
+  listener.on_swap_done(if_it_fails.name, std::move(error));
   const std::lock_guard lock(mutex_);
   if (--on_their_way_ == 0) none_left_.notify_all();
 }

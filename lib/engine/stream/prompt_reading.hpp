@@ -29,14 +29,14 @@ class prompt_reading {
   /// There is no prompt to report.
   void skip() noexcept { known_ = progress_.total; }
 
-  /// What the client does not know yet. It knows it after take_news().
+  /// What the client does not know yet. It knows it after take_update().
   std::optional<prompt_progress> news() noexcept {
     const bool any = progress_.processed > known_ && progress_.total > 0;
     reported_ = any ? progress_.processed : known_;
     return any ? std::optional(progress_) : std::nullopt;
   }
 
-  void take_news() noexcept { known_ = std::max(known_, reported_); }
+  void take_update() noexcept { known_ = std::max(known_, reported_); }
 
   /// Whether the client knows that all has been read.
   bool is_over() const noexcept { return known_ >= progress_.total; }

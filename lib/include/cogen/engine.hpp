@@ -64,7 +64,7 @@ class engine {
   using executor_type = engine_executor;
   using default_completion_token = net::default_completion_token_t<executor_type>;
 
-  /// Throws std::invalid_argument for an option that makes no sense for this model, naming it, its value and its limit.
+  /// Throws std::invalid_argument for an option that is invalid for this model, naming it, its value and its limit.
   explicit engine(std::shared_ptr<const model> model, engine_options options = {});
   /// For own runners: see extend/runner.hpp.
   explicit engine(engine_parts parts, engine_options options = {});
@@ -249,7 +249,7 @@ struct memory_estimate {
 /// Estimates memory from the header and the configuration of a model, in the forms that load_model() accepts, without
 /// reading weights. The options' `layer_factory` is called as by an engine. Throws what load_model() throws if the
 /// header or the configuration is wrong or a tensor is missing or misshapen, and what the engine's constructor throws
-/// for options that make no sense for this model. Of `load` only multi_token_prediction counts. Thread-safe.
+/// for invalid options for this model. Of `load` only multi_token_prediction counts. Thread-safe.
 memory_estimate estimate_memory(const std::filesystem::path& path, const engine_options& options = {},
                                 const load_options& load = {});
 

@@ -54,7 +54,7 @@ struct kv_options {
   /// Computes equal first tokens of requests once; output does not change. See request::prefix_caching, cache_salt.
   bool prefix_caching = true;
   /// Bytes, besides `bytes`, for checkpoints within prompts: states, and tokens of windows, that a cache which forgets
-  /// them needs to share a part of a prompt. Those used longest ago go first. A GPU has none. 0: none. Empty: a
+  /// them needs to share a part of a prompt. Least recently used first. Ignored on a GPU. 0 disables them. Empty: a
   /// sixteenth of the machine's memory.
   std::optional<std::int64_t> checkpoint_bytes = {};
   /// Tokens between two of them, at least 1; more in long prompts, up to a twentieth. Empty: 128, and more where taking
@@ -62,7 +62,7 @@ struct kv_options {
   std::optional<int> checkpoint_interval = {};
   /// Stores cached prefixes when the engine ends, for the next one of the same model and cache. Engines may share it.
   std::filesystem::path prefix_cache_directory = {};
-  std::int64_t prefix_cache_file_bytes = std::int64_t{16} << 30;  ///< its size limit; what was used longest ago goes
+  std::int64_t prefix_cache_file_bytes = std::int64_t{16} << 30;  ///< its size limit; least recently used first
   /// Receives which blocks of tokens the prefix cache holds, for routers. Empty: none, at no cost.
   std::shared_ptr<kv_event_sink> events = {};
   int event_block_size = 16;  ///< tokens of such a block, at least 1
@@ -148,8 +148,8 @@ struct engine_options {
   /// weights are quantized, else `float32`, which is all that a GPU has.
   std::optional<cogen::compute_type> compute_type = {};
   /// Whether a device computes the same logits, bit for bit, alone and in any batch, however a prompt is cut, and after
-  /// swaps, as a CPU always does. That takes time there, most of all for prompts; it was never run on a GPU. Models and
-  /// caches whose operators cannot do so are refused by name.
+  /// swaps, as a CPU always does. That takes time there, most of all for prompts. Models and caches whose operators
+  /// cannot do so are refused by name. Not yet tested on GPU hardware.
   bool batch_invariant = false;
 
   std::optional<int> threads = {};  ///< that compute, with the engine's own; at least 1; empty: all the process may use

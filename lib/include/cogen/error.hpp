@@ -16,7 +16,7 @@ using boost::system::error_code;
 
 /// Errors of one request. Its `diagnostics` explain a particular one in a message, with the thing, value and limit.
 enum class error {
-  invalid_request = 1,    ///< a parameter makes no sense, or names something that the model lacks
+  invalid_request = 1,    ///< a parameter is invalid, or names something that the model lacks
   does_not_fit,           ///< the prompt leaves no room in the context or in the memory budget
   queue_full,             ///< the queue is full, or the engine holds its maximum of sequences
   operation_in_progress,  ///< a second operation was started on a handle while one was pending

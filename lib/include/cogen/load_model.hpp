@@ -31,8 +31,8 @@ struct load_progress {
 };
 
 /// How a GPU stores the matrices of a model's layers, its embeddings and its output matrix, which are one in memory
-/// where they are one in the file. Matrices that choose experts or belong to the state of a mixer, and vectors of
-/// positions, are always whole. Steps of more than 64 rows unpack each matrix first, but of fp8. Of experts that are
+/// where they are one in the file. Router and state-space weights, and position embeddings, are always
+/// whole. Steps of more than 64 rows unpack each matrix first, but of fp8. Of experts that are
 /// not whole, each multiplies all rows of a step.
 enum class device_weights : std::uint8_t {
   whole,  ///< bfloat16, or float16 where the file's weights are
@@ -47,8 +47,8 @@ enum class device_weights : std::uint8_t {
   /// than 64 rows round activations to such numbers, too, with a scale for each row, and multiply codes by codes: their
   /// results differ from those of smaller steps. GPUs for which LibTorch has no such products (of compute capability
   /// other than 8.9, 9 and 10) unpack the matrices instead, and round no activations. So does any GPU for a matrix with
-  /// a side that is not a multiple of 16. "reference" rounds as GPUs with such products do. Never run on a GPU, as
-  /// `stored` was not, and embeddings in few bits.
+  /// a side that is not a multiple of 16. "reference" rounds as GPUs with such products do. Experimental, as
+  /// `stored`, and embeddings in few bits: not yet tested on GPU hardware.
   fp8,
 
   /// The codes of quantized matrices as the file has them, with the scales of their groups rounded to bfloat16, or
@@ -61,7 +61,7 @@ enum class device_weights : std::uint8_t {
 
 /// How a model is split over processes, which mpirun has started: rank 0 runs the engine, and run_worker() is what the
 /// others do. Without multi_token_prediction. With device "cuda", each rank has the GPU with its number among the ranks
-/// of its machine; that has been compiled but never run on several GPUs, and is tested on "reference".
+/// of its machine; that is compiled, tested on "reference", and not yet tested on several GPUs.
 struct parallel_options {
   /// Ranks that split every layer: heads with their keys and values, columns of feed-forwards, experts, rows of the
   /// vocabulary (Shoeybi et al., arXiv:1909.08053). Their partial sums are added in the order of ranks: results are

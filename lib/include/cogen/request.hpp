@@ -87,10 +87,10 @@ struct request {
   std::vector<std::string> stop = {};      ///< texts that end the generation before they appear
   std::vector<token> stop_token_ids = {};  ///< tokens that end the generation, besides the model's own end tokens
   bool ignore_eos = false;                 ///< continues past the model's end tokens
-  /// Fails the generation with error::deadline_exceeded if it has no token so long after `generate()`. More than 0, by
-  /// the engine's clock.
+  /// Fails the generation with error::deadline_exceeded if no token is produced within this time of `generate()`. More
+  /// than 0, by the engine's clock.
   std::optional<clock::duration> start_within = {};
-  /// Ends the generation so long after `generate()`, without an error, with what it has by then, possibly nothing:
+  /// Ends the generation this long after `generate()`, without an error, with the text generated so far:
   /// finish_reason::deadline_exceeded. If both limits pass before the first token, the shorter one decides; of equals,
   /// start_within. More than 0, by the engine's clock.
   std::optional<clock::duration> finish_within = {};

@@ -63,7 +63,7 @@ struct norm_input {
 inline constexpr std::int64_t squared_numbers = 16;
 
 /// Norms of more rows than these are not begun by a product.
-inline constexpr std::int64_t max_begun_rows = 64;
+inline constexpr std::int64_t max_deferred_rows = 64;
 
 /// What the products of a recurrent mixer make of a step's tokens.
 struct mixer_rows {

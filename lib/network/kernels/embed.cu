@@ -64,7 +64,7 @@ void check(const embed_operands& operands) {
                                 "; multiples of 32 are possible where codes have groups");
   if ((operands.type != number::f16 && operands.type != number::bf16) ||
       (operands.out_type != number::f32 && operands.out_type != operands.type))
-    throw std::invalid_argument("embed: the types do not go together");
+    throw std::invalid_argument("embed: unsupported combination of types");
 }
 
 }  // namespace

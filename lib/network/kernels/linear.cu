@@ -610,7 +610,7 @@ void check(const linear_operands& operands) {
     refuse("rows for a norm are those that something is added to, and have squares");
   if ((operands.type != number::f16 && operands.type != number::bf16) ||
       (operands.out_type != number::f32 && (added || operands.out_type != operands.type)))
-    refuse("the types do not go together");
+    refuse("unsupported combination of types");
 }
 
 std::size_t max_shared_bytes() {

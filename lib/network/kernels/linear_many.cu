@@ -202,7 +202,7 @@ void check(const linear_operands& operands) {
   const bool added = operands.result == linear_result::added;
   if ((operands.type != number::f16 && operands.type != number::bf16) ||
       (operands.out_type != number::f32 && (added || operands.out_type != operands.type)))
-    refuse("the types do not go together");
+    refuse("unsupported combination of types");
 }
 
 int tiles_of(const linear_operands& operands) {

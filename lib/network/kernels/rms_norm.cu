@@ -102,7 +102,7 @@ void check(const add_rms_norm_operands& operands) {
                                 "; multiples of 8 up to " + std::to_string(max_width) + " are possible");
   if ((operands.type != number::f16 && operands.type != number::bf16) || !fits(operands.residual_type) ||
       !fits(operands.weight_type))
-    throw std::invalid_argument("add_rms_norm: the types do not go together");
+    throw std::invalid_argument("add_rms_norm: unsupported combination of types");
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ std::vector<batch_part> parts_of(const batch& whole, int longest) {
 return_points::return_points(cache::cache& cache, const cache::step& step) : return_points(cache) {
   points_.reserve(step.rows().size());
   for (const auto& row : step.rows()) points_.push_back({row.slot, cache.length(row.slot)});
-  for (auto& each : points_) each.taken_here = cache.take_snapshot(each.slot);
+  for (auto& each : points_) each.taken_here = cache.take_checkpoint(each.slot);
 }
 
 /// A slot is empty if even that fails: the error that led here is thrown.
@@ -58,7 +58,7 @@ void return_points::go_back(const point& saved) noexcept try {
 return_points::~return_points() {
   for (const auto& each : points_) {
     if (!kept_) go_back(each);
-    if (each.taken_here) cache_.drop_snapshot(each.slot, each.length);
+    if (each.taken_here) cache_.drop_checkpoint(each.slot, each.length);
   }
 }
 

@@ -22,7 +22,7 @@ std::vector<batch_part> parts_of(const batch& whole, int longest);
 /// The lengths to which a cache's slots return unless all parts have run.
 class return_points {
  public:
-  /// Throws like cache::take_snapshot.
+  /// Throws like cache::take_checkpoint.
   return_points(cache::cache& cache, const cache::step& step);
   ~return_points();
   return_points(const return_points&) = delete;

@@ -132,7 +132,7 @@ class cpu_network final : public network {
 
   void embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const override {
     if (!pooler_) return network::embed(texts, scratch, vectors);
-    const packed_texts packed(texts, *pooler_);
+    const varlen_texts packed(texts, *pooler_);
     encoder_memory own(packed.step, *text_memory_);
     scratch.space.reset();
     auto context = context_for(own, scratch);

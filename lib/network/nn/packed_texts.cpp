@@ -17,7 +17,7 @@ cache::step step_of(std::span<const encoder_text> texts) {
 
 }  // namespace
 
-packed_texts::packed_texts(std::span<const encoder_text> texts, const pooler& pooling) : step(step_of(texts)) {
+varlen_texts::varlen_texts(std::span<const encoder_text> texts, const pooler& pooling) : step(step_of(texts)) {
   const bool has_pairs = std::ranges::any_of(texts, [](const auto& text) { return text.second.has_value(); });
   for (const auto& text : texts) {
     const auto count = static_cast<int>(text.tokens.size());
@@ -27,7 +27,7 @@ packed_texts::packed_texts(std::span<const encoder_text> texts, const pooler& po
   }
 }
 
-void packed_texts::pool(const pooler& pooling, float* states, std::int64_t hidden, std::int64_t stride,
+void varlen_texts::pool(const pooler& pooling, float* states, std::int64_t hidden, std::int64_t stride,
                         const at::Tensor& vectors) const {
   auto* out = floats_of(vectors);
   std::vector<float> own;

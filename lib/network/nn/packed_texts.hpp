@@ -13,13 +13,13 @@
 namespace cogen::nn {
 
 /// Texts that one pass of an encoder reads, one after the other: row i of the step is text i.
-struct packed_texts {
+struct varlen_texts {
   cache::step step;
   std::vector<token> tokens;
   std::vector<int> seconds;  // tokens before the second text of each pair; empty if no text is a pair
   std::vector<int> outputs;  // tokens that the pooler reads, ascending
 
-  packed_texts(std::span<const encoder_text> texts, const pooler& pooling);
+  varlen_texts(std::span<const encoder_text> texts, const pooler& pooling);
 
   /// Pools the hidden states of `outputs`, rows of `stride` floats, which are modified. vectors [texts,
   /// pooling.width()]

@@ -516,7 +516,7 @@ BOOST_AUTO_TEST_CASE(rows_of_the_host_and_padding_are_left_alone) {
 
 BOOST_AUTO_TEST_CASE(numbers_out_of_range_are_refused) {
   const device_stream stream;
-  cuda::sampling_batch batch{};
+  cuda::device_samples batch{};
   batch.vocabulary = 10;
   BOOST_TEST(cuda::sample(batch, stream) == cudaSuccess);
   batch.rows = -1;

@@ -22,7 +22,8 @@ class toy_snapshot final : public kv_snapshot {
  public:
   toy_snapshot(const simulation_snapshot& source, const kept_cache::bytes& kept)
       : encoder_input_(static_cast<int>(source.encoder_input.size())) {
-    add({{source.reach, source.oldest, static_cast<int>(source.tokens.size()), static_cast<int>(kept.size())}});
+    add({{source.high_water_mark, source.oldest, static_cast<int>(source.tokens.size()),
+          static_cast<int>(kept.size())}});
     add(source.encoder_input);
     add(source.tokens);
     bytes_.insert(bytes_.end(), kept.begin(), kept.end());
@@ -39,7 +40,7 @@ class toy_snapshot final : public kv_snapshot {
   simulation_snapshot state() const {
     return {.tokens = numbers(4 + encoder_input_, number(2)),
             .encoder_input = numbers(4, encoder_input_),
-            .reach = number(0),
+            .high_water_mark = number(0),
             .oldest = number(1)};
   }
   kept_cache::bytes kept() const { return {bytes_.end() - number(3), bytes_.end()}; }
@@ -149,7 +150,7 @@ bool device::end_transfer(simulation::random& chance) {
   seen_.visit(ok ? feature::transferred : feature::lost);
   cache_.end(name, ok);
   if (kept_) kept_->end(name, ok);
-  listener_->transferred(name, ok ? nullptr : std::make_exception_ptr(std::runtime_error(lost)));
+  listener_->on_swap_done(name, ok ? nullptr : std::make_exception_ptr(std::runtime_error(lost)));
   return true;
 }
 

@@ -81,8 +81,8 @@ void kept_cache::apply(const scheduler::step& step) {
     each.length == 0 ? cache_.clear(each.slot) : cache_.truncate(each.slot, each.length);
   for (const auto& each : step.releases) cache_.release(each.slot, each.length);
   for (const auto& each : step.forks) cache_.fork(each);
-  for (const auto& each : step.dropped_checkpoints) cache_.drop_snapshot(each.slot, each.length);
-  for (const auto& each : step.checkpoints) cache_.take_snapshot(each.slot);
+  for (const auto& each : step.dropped_checkpoints) cache_.drop_checkpoint(each.slot, each.length);
+  for (const auto& each : step.checkpoints) cache_.take_checkpoint(each.slot);
   for (const auto& each : step.swap_outs) {
     auto& entry = kept_[each.name];
     entry.resize(static_cast<std::size_t>(cache_.exported_bytes(each.length)));

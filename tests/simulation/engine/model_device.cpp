@@ -29,16 +29,16 @@ class model_device::listener final : public swap_listener {
   }
   void end_launch() {
     launching_ = false;
-    for (auto& [name, error] : std::exchange(ended_at_launch_, {})) transferred(name, std::move(error));
+    for (auto& [name, error] : std::exchange(ended_at_launch_, {})) on_swap_done(name, std::move(error));
   }
-  void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept override {
+  void on_swap_done(scheduler::swap_id name, std::exception_ptr error) noexcept override {
     if (launching_) return static_cast<void>(ended_at_launch_.emplace_back(name, std::move(error)));
     if (!engine_) return;
     ended_(name, !error);
-    engine_->transferred(name, std::move(error));
+    engine_->on_swap_done(name, std::move(error));
   }
-  void go_on(std::function<void()> job) noexcept override {
-    if (engine_) engine_->go_on(std::move(job));
+  void post_to_engine_thread(std::function<void()> job) noexcept override {
+    if (engine_) engine_->post_to_engine_thread(std::move(job));
   }
 
  private:

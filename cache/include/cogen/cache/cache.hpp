@@ -80,7 +80,7 @@ struct options {
 /// are safe only while no thread changes the cache.
 class cache {
  public:
-  /// Throws std::invalid_argument for a shape or an option that makes no sense, std::system_error if address space is
+  /// Throws std::invalid_argument for an invalid shape or option, std::system_error if address space is
   /// refused. Commits no memory for tokens yet.
   cache(std::span<const kv_cache_spec> shapes, const options& options, const layer_factory& own = {});
   ~cache();
@@ -150,8 +150,8 @@ class cache {
   /// Lets the slot return to its present length until it is cut below it. The copies of rings and states that this
   /// needs (other layers need none) count in committed_bytes() but not in footprint(). Returns whether there was no
   /// snapshot of that length.
-  bool take_snapshot(int slot);
-  void drop_snapshot(int slot, int length);
+  bool take_checkpoint(int slot);
+  void drop_checkpoint(int slot, int length);
 
   /// Releases a slot that has no owner any more: keeps its first `length` tokens as far as other slots read them, and
   /// its encoder input, but no rings or states. The slot takes no more tokens, and no slot can share its prefix if a
@@ -228,7 +228,7 @@ class cache {
   void check_fork(const slot_fork& fork) const;
   slot_parent parent_for(int slot, int length) const;
   void drop(int slot, int length);
-  void forget_snapshots(int slot, int beyond);
+  void forget_checkpoints(int slot, int beyond);
   void give_up_copy(int slot, int begin);
   template <class Fill>
   void fill(int slot, Fill fill_it);

@@ -134,7 +134,7 @@ class device_cache {
   /// Takes layers of full, sliding, chunked and cross attention, with room for the widest heads in each, and recurrent
   /// ones; with a ring or quantization, those of the slot's tokens have the same span; if quantized, full attention and
   /// the same heads. With tokens on the host there are no recurrent and no cross layers. Throws std::invalid_argument
-  /// otherwise, naming layer and kind, and for options that make no sense. Throws LibTorch's error if the device has
+  /// otherwise, naming layer and kind, and for invalid options. Throws LibTorch's error if the device has
   /// no memory left.
   device_cache(std::span<const kv_cache_spec> shapes, const device_options& options);
   ~device_cache();

@@ -56,7 +56,7 @@ at::ScalarType tensor_type(scalar type);
 /// `clear`; all other members have defaults that use these.
 ///
 /// Not every kind can go back to every length: a ring overwrites what it no longer needs, and a recurrent layer has one
-/// state, beside those within the drafts of the slot's last row. `can_truncate` says whether it can; `take_snapshot`
+/// state, beside those within the drafts of the slot's last row. `can_truncate` says whether it can; `take_checkpoint`
 /// adds the present length to those that a slot can return to.
 ///
 /// Layers that share memory return the same `storage()`. Operations on whole slots (`reserve`, `advance`, `truncate`,
@@ -145,8 +145,8 @@ class layer {
 
   /// Lets the slot return to its present length until it is cut below it or the snapshot is dropped. Default: nothing,
   /// as layers that can return to any length need nothing. Throws std::bad_alloc; then nothing has changed.
-  virtual void take_snapshot(int slot);
-  virtual void drop_snapshot(int slot, int length);
+  virtual void take_checkpoint(int slot);
+  virtual void drop_checkpoint(int slot, int length);
 
   /// Empties the slot and returns its memory.
   virtual void clear(int slot) = 0;

@@ -43,10 +43,10 @@ struct row_output {
 class swap_listener {
  public:
   virtual ~swap_listener() = default;
-  virtual void transferred(scheduler::swap_id name, std::exception_ptr error) noexcept = 0;  ///< the swap has ended
+  virtual void on_swap_done(scheduler::swap_id name, std::exception_ptr error) noexcept = 0;  ///< the swap has ended
   /// Schedules `job` to run on the launching thread before the next step, to continue a swap or to end a step. At most
   /// one job at a time for each swap and each step, before its end. If the engine ends first, the job is not called.
-  virtual void go_on(std::function<void()> job) noexcept = 0;
+  virtual void post_to_engine_thread(std::function<void()> job) noexcept = 0;
 };
 
 /// Reads bytes in order: each call returns the next piece, which is valid until the next call, and an empty one at the

@@ -101,12 +101,12 @@ keys_values gathered(const cache::device_layer& layer, const prompt_row& row, in
 /// One prompt after the other: flash attention splits the keys of one where its queries are few, and does not read
 /// what does not lie as it is multiplied.
 void attend_one_by_one(const at::Tensor& queries, const attention_shape& shape, const step_rows& rows,
-                       const cache::device_layer& layer, bool as_it_lies, const at::Tensor& out) {
+                       const cache::device_layer& layer, bool reads_in_place, const at::Tensor& out) {
   const reach span(layer.span.window);
   std::int64_t begin = 0;
   for (const auto& row : rows.prompts) {
     const auto first = cache::first_seen(layer.span, static_cast<int>(row.held));
-    const auto seen = as_it_lies ? in_place(layer, row, first) : gathered(layer, row, first, queries.options());
+    const auto seen = reads_in_place ? in_place(layer, row, first) : gathered(layer, row, first, queries.options());
     const auto attended = std::get<0>(at::_flash_attention_forward(
         queries.narrow(0, begin, row.count).unsqueeze(0), seen.keys, seen.values, std::nullopt, std::nullopt, row.count,
         seen.keys.size(1), /*dropout_p=*/0.0, /*is_causal=*/true, /*return_debug_mask=*/false,
@@ -181,14 +181,14 @@ void cuda_attention::attend_prompts(const qkv_rows& numbers, const attention_sha
   if (layer.span.sinks > 0 || batch_invariant_) return attend_each(numbers, shape, rows, which, layer, out);
   const auto queries = queries_of(numbers, shape, which);
   const auto result = out.narrow(0, which.first, which.count);
-  const bool as_it_lies = layer.ring == 0 && layer.keys.scalar_type() == numbers.qkv.scalar_type();
-  const bool together = as_it_lies && !splits_over_keys(rows.prompts, shape.heads, processors_);
+  const bool reads_in_place = layer.ring == 0 && layer.keys.scalar_type() == numbers.qkv.scalar_type();
+  const bool together = reads_in_place && !splits_over_keys(rows.prompts, shape.heads, processors_);
   if (together && cudnn_ && cudnn_->attend(queries, shape, rows, layer, result)) return attended_->add_by_cudnn();
   attended_->add_by_flash_attention();
   if (together)
     attend_together(queries, shape, rows, layer, result);
   else
-    attend_one_by_one(queries, shape, rows, layer, as_it_lies, result);
+    attend_one_by_one(queries, shape, rows, layer, reads_in_place, result);
 }
 
 /// Captured graphs keep using the old one, so a larger one is added.

@@ -86,7 +86,7 @@ class device_decoder final : public device_network {
     const auto rows_of = [&](std::int64_t width, at::ScalarType type) {
       return at::empty({tokens, width}, at::TensorOptions(device()).dtype(type));
     };
-    const auto begun = std::min(tokens, device::max_begun_rows);
+    const auto begun = std::min(tokens, device::max_deferred_rows);
     const auto squares = (hidden_ + device::squared_numbers - 1) / device::squared_numbers;
     scratch_widths widths;
     widths.add(blocks_);

@@ -172,7 +172,7 @@ void device_kv_layer::truncate(int slot, int length) {
   kv_->states.drop(slot);
 }
 
-void device_kv_layer::take_snapshot(int slot) {
+void device_kv_layer::take_checkpoint(int slot) {
   if (!overwrites()) return;
   device_kv::snapshot now{.length = kv_->tokens.length(slot), .most = past(slot).most, .overwritten = {}};
   kv_->run([&] {
@@ -182,7 +182,7 @@ void device_kv_layer::take_snapshot(int slot) {
   past(slot).snapshots.push_back(std::move(now));
 }
 
-void device_kv_layer::drop_snapshot(int slot, int length) {
+void device_kv_layer::drop_checkpoint(int slot, int length) {
   std::erase_if(past(slot).snapshots, [&](const auto& entry) { return entry.length == length; });
 }
 

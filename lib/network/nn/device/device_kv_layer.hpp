@@ -67,8 +67,8 @@ class device_kv_layer final : public cache::layer {
   bool can_truncate(int slot, int length) const override;
   void truncate(int slot, int length) override;
   void clear(int slot) override { truncate(slot, 0); }
-  void take_snapshot(int slot) override;
-  void drop_snapshot(int slot, int length) override;
+  void take_checkpoint(int slot) override;
+  void drop_checkpoint(int slot, int length) override;
   void copy(int source, int target, int begin, int end) override;
 
   std::int64_t exported_bytes(int length) const override;

@@ -44,7 +44,7 @@ at::Tensor device_pass::norm_linear(const at::Tensor& x, const device::norm& pre
 }
 
 device::norm_input device_pass::input_of(const at::Tensor& x, const device::norm& pre_norm) const {
-  return &pre_norm == begun_norm_ && x.is_same(begun_.x) ? begun_ : x;
+  return &pre_norm == deferred_norm_ && x.is_same(begun_.x) ? begun_ : x;
 }
 
 at::Tensor device_pass::attended(std::int64_t rows, const device::heads& attention) const {
@@ -189,12 +189,12 @@ void device_pass::add_experts(const routed_rows& routed, const device::mixture_o
 
 void device_pass::linear_add(const at::Tensor& y, const device::projection& linear, const device::residual& update,
                              const at::Tensor& x) {
-  begun_norm_ = nullptr;
+  deferred_norm_ = nullptr;
   if (!linear.is_shard) {
     begun_ = x;
     if (update.next && x.size(0) <= scratch_.weighted.size(0))
       begun_ = {x, part_of(scratch_.weighted, x.size(0), x.size(1)), scratch_.squares.narrow(0, 0, x.size(0))};
-    if (ops_.linear_add(y, linear, update, begun_)) begun_norm_ = update.next;
+    if (ops_.linear_add(y, linear, update, begun_)) deferred_norm_ = update.next;
     return;
   }
   const auto partial = part_of(scratch_.partial, x.size(0), x.size(1));

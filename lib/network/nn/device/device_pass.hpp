@@ -87,7 +87,7 @@ class device_pass {
   at::Tensor streams_;  // of all tokens, or of those of the outputs
 
  private:
-  const device::norm* begun_norm_ = nullptr;  // which the last product has begun, of these rows
+  const device::norm* deferred_norm_ = nullptr;  // which the last product has begun, of these rows
   device::norm_input begun_{at::Tensor()};
 };
 

@@ -38,7 +38,7 @@ void embed_on_device(const device_model& model, std::span<const encoder_text> te
     const auto scratch = network.make_scratch(max_length(texts), false);
     step_block block(*model.backend, max_length(texts));
     for (std::size_t i = 0; i < texts.size(); ++i) {
-      const packed_texts text(texts.subspan(i, 1), pooling);
+      const varlen_texts text(texts.subspan(i, 1), pooling);
       const auto count = static_cast<std::int64_t>(text.tokens.size());
       block.write_text(text.tokens, texts[i].second.value_or(static_cast<int>(count)), network.second_text(),
                        text.outputs);

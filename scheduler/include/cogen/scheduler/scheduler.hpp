@@ -187,7 +187,7 @@ class scheduler {
 
   /// Copies what an idle sequence has cached to a new swap entry, in the next step's swap-outs; the sequence also keeps
   /// its slot. It has no row until the copy ends. The copy counts against no budget, and a step drops it after
-  /// transferred() reported it. Does nothing and returns nothing if the sequence is unknown, runs, has no slot or is
+  /// on_swap_done() reported it. Does nothing and returns nothing if the sequence is unknown, runs, has no slot or is
   /// moving(). Throws std::bad_alloc.
   std::optional<kept_snapshot> copy_out(sequence_id id);
 
@@ -237,7 +237,7 @@ class scheduler {
   /// Copies what is kept of ended sequences to new swap entries, in the next step's swap-outs, least recently used
   /// first. Slots that a step in flight names, or that are in transfer, are left out, and so is all for which there is
   /// no memory. Until its copy ends, a slot is not shared. Copies count against no budget, and a step drops them after
-  /// transferred() reported them. Throws std::bad_alloc.
+  /// on_swap_done() reported them. Throws std::bad_alloc.
   std::vector<cached_prefix> copy_out_prefixes();
 
   /// Fills a slot with such a copy, in the next step's swap-ins, and keeps it as if its sequence had ended. The caller
@@ -259,7 +259,7 @@ class scheduler {
   /// Reports that a swap-out or swap-in of a step has ended. If it failed, its swap entry is gone, and a slot to be
   /// filled is empty. May be called as soon as the step was returned. Throws std::out_of_range for a name that is not
   /// in transfer. Allocates no memory.
-  swap_end transferred(swap_id name, bool ok);
+  swap_end on_swap_done(swap_id name, bool ok);
 
   /// The tokens of a sequence, sampled ones included, cached or not. Valid until the next change; a copy shares the
   /// memory and stays as it is. Throws std::out_of_range for an unknown id, as do the members below that take one,
@@ -269,9 +269,9 @@ class scheduler {
   bool idle(sequence_id id) const;             ///< it has no run
   phase phase_of(sequence_id id) const;        ///< what it waits for
   bool scheduled(sequence_id id) const;        ///< it holds a slot
-  bool leaving(sequence_id id) const;          ///< its cache is being moved out of its slot
+  bool is_swapping_out(sequence_id id) const;  ///< its cache is being moved out of its slot
   bool awaits_prefix(sequence_id id) const;    ///< it waits until another one has computed more of its first tokens
-  bool moving(sequence_id id) const;           ///< its cache is being swapped out, swapped in or copied
+  bool in_transfer(sequence_id id) const;      ///< its cache is being swapped out, swapped in or copied
   int reserved(sequence_id id) const;          ///< tokens that memory is reserved for in its slot
   bool short_of_memory(sequence_id id) const;  ///< it holds a slot and needs more than reserved()
   bool exact(

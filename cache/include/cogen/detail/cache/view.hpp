@@ -50,7 +50,7 @@ constexpr std::int64_t quantized_tokens(std::int64_t length, std::int64_t residu
 
 /// How to read the quantized keys, or values, of one head's block: by `dequantize`, or, if `bits` is not 0, directly as
 /// rows of codes, four together (a row is one dimension of keys, or one token of values), `number = minimum + code *
-/// scale`. Scales are at the block's start, minimums and codes at these offsets; codec.hpp has the details.
+/// scale`. Scales are at the block's start, minimums and codes at these offsets; see make_group_codec().
 struct quantized_plane {
   const codec* quantizer = nullptr;
   /// Writes the numbers of one head's block, [64, head_dim], to `values`.
@@ -66,7 +66,7 @@ struct quantized_plane {
 };
 
 /// The quantized tokens of a slot; the newest are in full precision, too. A query reads block b here if 64 (b + 1) <=
-/// quantized_tokens(its position + 1, residual), and in full precision otherwise. Nothing is quantized if keys.how is
+/// quantized_tokens(its position + 1, residual), and in full precision otherwise. Nothing is quantized if keys.quantizer is
 /// null.
 ///
 /// In each block the keys of head h begin `h * key_bytes` bytes after the block, its values `value_offset + h *

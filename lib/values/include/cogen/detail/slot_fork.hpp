@@ -6,9 +6,9 @@ namespace cogen {
 /// reads the first `shared` of them in slot `parent`, which holds all of those itself; the others are copied.
 struct slot_fork {
   int slot = -1;
-  int parent = -1;  ///< -1: none
+  int parent = -1;  ///< -1: none. It reads in no other slot
   int shared = 0;   ///< a multiple of the cache's block, at most `end`
-  int source = -1;
+  int source = -1;  ///< may read in `parent` itself. Devices share its pages, whatever `shared` says
   int end = 0;
 
   bool copies() const noexcept { return end > shared; }

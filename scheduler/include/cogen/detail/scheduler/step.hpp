@@ -37,7 +37,7 @@ struct checkpoint {
 };
 
 /// Copies everything that slot `slot` holds to the swap entry `name`, including its shared prefix and its encoder
-/// input. No step changes the slot until transferred() has reported the end.
+/// input. No step changes the slot until on_swap_done() has reported the end.
 struct swapping_out {
   sequence_id sequence;
   int slot;
@@ -47,7 +47,7 @@ struct swapping_out {
 };
 
 /// Fills slot `slot`, which is empty, with the `length` tokens of swap entry `name` and their encoder input, and
-/// removes the entry. No row names the slot until transferred() has reported the end. If the transfer fails, the slot
+/// removes the entry. No row names the slot until on_swap_done() has reported the end. If the transfer fails, the slot
 /// is empty.
 struct swapping_in {
   sequence_id sequence;
@@ -134,7 +134,7 @@ struct late_sample {
 /// To execute it, apply the lists from front to back in this order: drops, clears, truncations, releases, forks,
 /// dropped and new checkpoints. Then begin the swap-outs and swap-ins, run all rows in one forward, and
 /// set what the rows sampled. Steps are executed whole, in the order of their numbers. Swaps run asynchronously; report
-/// the end of each one to scheduler::transferred(). A step may have no rows.
+/// the end of each one to scheduler::on_swap_done(). A step may have no rows.
 struct step {
   std::uint64_t number = 0;    ///< from 1; 0 for the empty step
   std::vector<swap_id> drops;  ///< swap entries to delete

@@ -28,10 +28,10 @@ enum class swap_id : std::uint64_t {};
 
 /// A copy of what one slot held, and how much of it belongs to a sequence.
 struct snapshot {
-  int length = 0;     ///< tokens that the slot held
-  int cached = 0;     ///< how many of the first of those belong to the sequence
-  int reach = 0;      ///< the most tokens that the slot, or the slot it was filled from, had held
-  bool exact = true;  ///< restoring it reproduces the slot bit for bit
+  int length = 0;           ///< tokens that the slot held
+  int cached = 0;           ///< how many of the first of those belong to the sequence
+  int high_water_mark = 0;  ///< the most tokens that the slot, or the slot it was filled from, had held
+  bool exact = true;        ///< restoring it reproduces the slot bit for bit
 };
 
 /// A snapshot that is stored, or will be.
@@ -118,7 +118,7 @@ struct limits {
   int max_dropped_drafts = 0;
 
   /// Bytes that checkpoints within prompts may take, each measured by `checkpoint_usage`: what slots need to go back to
-  /// lengths that max_rollback_tokens does not reach. Where they take too much, those of the slot used longest ago go
+  /// lengths that max_rollback_tokens does not reach. Where they take too much, those of the least recently used slot go
   /// first, and of these the one whose loss costs least. 0: none.
   std::int64_t checkpoint_bytes = 0;
 

@@ -5,9 +5,9 @@
 namespace cogen::detail {
 
 /// Work that an engine's thread does beside its steps, a bounded part in each round.
-class side_work {
+class background_work {
  public:
-  virtual ~side_work() = default;
+  virtual ~background_work() = default;
 
   /// Does a part of it; false if there is nothing to do.
   virtual bool run() noexcept = 0;
