@@ -5,6 +5,7 @@ function(cogen_folder name)
   add_library(cogen_${name} OBJECT ${folder_SOURCES})
   target_include_directories(cogen_${name} PUBLIC ${PROJECT_SOURCE_DIR}/lib/include ${PROJECT_SOURCE_DIR}/lib)
   target_link_libraries(cogen_${name} PUBLIC cogen_values ${folder_LINK} PRIVATE cogen_settings)
+  cogen_traced(cogen_${name})
   set_property(GLOBAL APPEND PROPERTY COGEN_FOLDERS cogen_${name})
 endfunction()
 
@@ -21,4 +22,5 @@ function(cogen_library name)
     PRIVATE ${PROJECT_SOURCE_DIR}/lib)
   target_link_libraries(cogen_${name}
     PUBLIC ${library_PUBLIC} PRIVATE ${library_PRIVATE} $<BUILD_INTERFACE:cogen_settings>)
+  cogen_traced(cogen_${name})
 endfunction()

@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+#include <cstddef>
 #include <set>
 #include <stdexcept>
 
@@ -15,6 +17,14 @@ std::vector<std::string> wrong(const std::string& path, const std::string& inclu
 
 void check_none(const std::vector<std::string>& findings) {
   for (const auto& finding : findings) BOOST_ERROR(finding);
+}
+
+constexpr int max_rooms = 6, max_floors = 6;
+
+/// Beside them are those of the repository, and what all include.
+std::ptrdiff_t rooms_of_lib(const std::set<std::string>& rooms) {
+  const std::set<std::string> neighbours = {"scheduler", "cache", "values", "basics"};
+  return std::ranges::count_if(rooms, [&](const auto& room) { return !neighbours.contains(room); });
 }
 
 }  // namespace
@@ -37,13 +47,16 @@ BOOST_AUTO_TEST_CASE(six_rooms_of_lib_stand_on_at_most_six_floors) {
   const auto floors = floors_of_rooms(read_rooms(COGEN_REPOSITORY));
   for (const auto& [room, floor] : floors) {
     BOOST_TEST_MESSAGE(floor << " " << room);
-    BOOST_TEST(floor < 6, room);
+    BOOST_TEST(floor < max_floors, room);
   }
   const std::set<std::string> expected = {"formats",  "answers",   "network", "sampling", "engine",
                                           "decoding", "scheduler", "cache",   "values",   "basics"};
   std::set<std::string> rooms;
   for (const auto& [room, floor] : floors) rooms.insert(room);
   BOOST_TEST(rooms == expected, boost::test_tools::per_element());
+  const auto highest = std::ranges::max_element(floors, {}, [](const auto& room) { return room.second; });
+  BOOST_TEST_MESSAGE("rooms of lib: " << rooms_of_lib(rooms) << ", at most " << max_rooms);
+  BOOST_TEST_MESSAGE("floors: " << highest->second + 1 << ", at most " << max_floors);
 }
 
 BOOST_AUTO_TEST_CASE(rooms_that_include_each_other_are_found) {
@@ -120,6 +133,29 @@ BOOST_AUTO_TEST_CASE(installed_headers_include_installed_ones) {
   check_none(uninstalled_headers(read_rooms(COGEN_REPOSITORY)));
   const source_file runner{"lib/include/cogen/extend/runner.hpp", {"cogen/scheduler/scheduler.hpp"}};
   BOOST_TEST(uninstalled_headers({runner}).size() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(files_stand_for_places) {
+  BOOST_TEST(place_of_file("lib/engine/stream/a.cpp") == "lib/engine/stream");
+  BOOST_TEST(place_of_file("lib/network/backend/cpu/a.cpp") == "lib/network/backend/cpu");
+  BOOST_TEST(place_of_file("lib/include/cogen/detail/operation.hpp") == "lib/engine/async");
+  BOOST_TEST(place_of_file("lib/include/cogen/engine.hpp") == "lib/include");
+  BOOST_TEST(place_of_file("lib/include/cogen/token.hpp") == "lib/include");
+  BOOST_TEST(place_of_file("cache/include/cogen/cache/view.hpp") == "cache");
+  BOOST_TEST(place_of_file("scheduler/include/cogen/scheduler/step.hpp") == "scheduler");
+  BOOST_TEST(place_of_file("lib/values/include/cogen/slot_fork.hpp") == "lib/values");
+}
+
+BOOST_AUTO_TEST_CASE(calls_go_up_or_down) {
+  BOOST_TEST(calls_up("lib/engine/runner/a.cpp", "lib/engine/b.cpp"));
+  BOOST_TEST(calls_up("lib/engine/async/a.cpp", "lib/engine/b.cpp"));
+  BOOST_TEST(calls_up("lib/network/kernels/a.cpp", "lib/network/model/b.cpp"));
+  BOOST_TEST(calls_up("lib/include/cogen/extend/runner.hpp", "lib/engine/b.cpp"));
+  BOOST_TEST(calls_up("scheduler/a.cpp", "lib/decoding/b.cpp"));
+  BOOST_TEST(!calls_up("lib/engine/b.cpp", "lib/engine/runner/a.cpp"));
+  BOOST_TEST(!calls_up("lib/engine/b.cpp", "lib/include/cogen/extend/runner.hpp"));
+  BOOST_TEST(!calls_up("lib/engine/a.cpp", "lib/engine/b.cpp"));
+  BOOST_TEST(!calls_up("scheduler/a.cpp", "cache/b.cpp"));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -169,6 +169,29 @@ bool allowed(std::string_view source, std::string_view target) {
   return rule != may_include.end() && rule->second.contains(target);
 }
 
+/// What a part may include, and what that may include in its turn.
+names parts_below(std::string_view part) {
+  names below, unread{std::string(part)};
+  if (part == "engine") unread.insert("engine face");
+  while (!unread.empty()) {
+    const auto next = unread.extract(unread.begin()).value();
+    if (next != part) below.insert(next);
+    const auto rule = may_include.find(next);
+    if (rule == may_include.end()) continue;
+    for (const auto& each : rule->second)
+      if (each != part && !below.contains(each)) unread.insert(each);
+  }
+  below.insert("values");
+  return below;
+}
+
+std::string folder_of_part(const std::string& part) {
+  if (part == "engine face" || part == "basics") return "lib/include";
+  if (part == "view") return "cache";
+  if (part == "scheduler" || part == "cache") return part;
+  return "lib/" + part;
+}
+
 bool about_tensors(std::string_view path) {
   constexpr std::string_view cache_headers = "cache/include/cogen/";
   return path == "lib/include/cogen/model.hpp" || path == "lib/include/cogen/cogen.hpp" ||
@@ -307,6 +330,16 @@ std::vector<std::string> wrong_includes(const std::vector<source_file>& files) {
         result.push_back(file.path + " includes the umbrella header " + include);
     }
   return result;
+}
+
+std::string place_of_file(std::string_view path) {
+  if (is_public_header(path)) return folder_of_part(part_of_file(path));
+  return std::filesystem::path(path).parent_path().generic_string();
+}
+
+bool calls_up(std::string_view caller, std::string_view callee) {
+  const auto source = part_of_file(caller), target = part_of_file(callee);
+  return source != target && parts_below(target).contains(source);
 }
 
 std::map<std::string, int> floors_of_rooms(const std::vector<source_file>& files) { return room_tower(files).floors(); }

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cogen::structure {
@@ -25,6 +26,14 @@ std::vector<std::string> wrong_includes(const std::vector<source_file>& files);
 /// The floor of each room: 0 for one that includes no other, and one more than the highest of those that it includes.
 /// Throws std::logic_error, naming them, if rooms include each other.
 std::map<std::string, int> floors_of_rooms(const std::vector<source_file>& files);
+
+/// The folder of a file of a room, from the repository's root. A public header stands for the folder whose face it is;
+/// those of the engine, and those that nothing stands under, for lib/include.
+std::string place_of_file(std::string_view path);
+
+/// Whether code in the file `caller` that calls code in `callee` calls up: the caller's part may be included by the
+/// callee's, at first hand or through others.
+bool calls_up(std::string_view caller, std::string_view callee);
 
 /// One sentence for each public header, other than those whose subject is a tensor, that reaches LibTorch through any
 /// chain of headers of the project.
