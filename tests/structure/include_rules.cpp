@@ -92,7 +92,7 @@ const names basic_headers = {
     "token.hpp",           "sampling_params.hpp", "error.hpp", "load_model.hpp",      "fwd.hpp",
     "gguf_vocabulary.hpp", "clock.hpp",           "guide.hpp", "response_format.hpp", "tool_call.hpp",
     "byte_stream.hpp"};
-const names shared_values = {"slot_footprint.hpp", "slot_fork.hpp"};
+const names shared_values = {"slot_footprint.hpp", "slot_fork.hpp", "element_type.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
     {"model.hpp", "network/nn"},        {"policy.hpp", "scheduler"},        {"indirect.hpp", "formats/json"},
     {"sampling_batch.hpp", "sampling"}, {"completion.hpp", "engine/async"}, {"engine_executor.hpp", "engine/async"},
@@ -157,6 +157,7 @@ std::string part_of_include(std::string_view name) {
   if (name == "pcre2.h") return "pcre2";
   if (name == "utf8proc.h") return "utf8proc";
   if (name == "xxhash.h") return "xxhash";
+  if (name == "mpi.h") return "mpi";
   const auto folder = folder_of(name);
   return folders.contains(folder) && folder != name ? folder : "";
 }
@@ -311,7 +312,7 @@ std::vector<source_file> read_rooms(const std::filesystem::path& root) {
   for (const auto* room : {"scheduler", "cache", "lib"})
     for (const auto& entry : std::filesystem::recursive_directory_iterator(root / room)) {
       const auto& path = entry.path();
-      if (path.extension() == ".hpp" || path.extension() == ".cpp")
+      if (names{".hpp", ".cpp", ".cuh", ".cu"}.contains(path.extension().string()))
         files.push_back({path.lexically_relative(root).generic_string(), include_names(read_text(path))});
     }
   std::ranges::sort(files, {}, &source_file::path);

@@ -17,7 +17,7 @@ struct source_file {
 /// The names in the include lines of a text, without brackets or quotes.
 std::vector<std::string> include_names(const std::string& text);
 
-/// Every .hpp and .cpp file of scheduler, cache and lib below `root`, sorted by path.
+/// Every source and header, those of CUDA too, of scheduler, cache and lib below `root`, sorted by path.
 std::vector<source_file> read_rooms(const std::filesystem::path& root);
 
 /// One sentence for each include that goes against the order of rooms and folders; empty when all is well.
