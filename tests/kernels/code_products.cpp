@@ -68,7 +68,7 @@ class stored_block {
   cache::quantized_view view_;
 };
 
-std::vector<float> random_rows(int rows, int depth) {
+std::vector<float> random_activations(int rows, int depth) {
   std::mt19937 random(static_cast<unsigned>(rows + 100 * depth));
   std::normal_distribution<float> normal(0, 2);
   std::vector<float> result(static_cast<std::size_t>(rows * depth));
@@ -109,7 +109,7 @@ std::vector<float> product(const stored_block& block, bool values, const std::ve
 void check_product(const stored_block& block, bool values, int bits, instruction_set set) {
   constexpr int rows = 7;
   const int depth = block.depth(values), columns = block.columns(values), stride = (columns + 15) / 16 * 16;
-  const std::vector<float> a = random_rows(rows, depth);
+  const std::vector<float> a = random_activations(rows, depth);
   const std::vector<double> b = block.numbers(values);
   const std::vector<float> c = product(block, values, a, 0, rows, {bits, false}, set);
   if (!block.form(values).along_rows)
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_number_stays_in_its_row) {
   for (const bool values : {false, true})
     for (const float odd : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()})
       for (const instruction_set set : tested_instruction_sets()) {
-        std::vector<float> a = random_rows(3, 64);
+        std::vector<float> a = random_activations(3, 64);
         const std::vector<float> clean = product(block, values, a, 0, 3, {15, false}, set);
         a[64 + 10] = odd;
         const std::vector<float> after = product(block, values, a, 0, 3, {15, false}, set);
