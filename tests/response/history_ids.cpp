@@ -69,7 +69,8 @@ BOOST_AUTO_TEST_CASE(calls_and_results_without_ids_are_matched_in_order) {
 }
 
 BOOST_AUTO_TEST_CASE(what_has_no_calls_stays_as_it_is) {
-  const auto messages = settled({{"user", "hi"}, {"assistant", "ho", boost::json::object{{"tool_calls", nullptr}}}, calling("[5]")});
+  const auto messages =
+      settled({{"user", "hi"}, {"assistant", "ho", boost::json::object{{"tool_calls", nullptr}}}, calling("[5]")});
   BOOST_TEST(messages[0].extra->empty());
   BOOST_TEST(messages[1].extra->at("tool_calls").is_null());
   BOOST_TEST(messages[2].extra->at("tool_calls").at(0) == 5);

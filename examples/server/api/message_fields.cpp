@@ -63,7 +63,8 @@ void read_message(const field_reader& message, cogen::chat_messages& messages) {
       calls.push_back(call_of(part));
     } else if (type == "tool_result") {
       has_results = true;
-      messages.push_back({"tool", text_of(part, "content"), json::object{{"tool_call_id", part.required_text("tool_use_id")}}});
+      messages.push_back(
+          {"tool", text_of(part, "content"), json::object{{"tool_call_id", part.required_text("tool_use_id")}}});
     } else if (type != "redacted_thinking") {
       part.refuse("type", "text, thinking, tool_use or tool_result");
     }

@@ -36,7 +36,8 @@ void add_item(const field_reader& item, cogen::chat_messages& messages) {
     add_call(item, messages);
   } else if (type == "function_call_output") {
     if (!item.has("output")) item.refuse("output", "a string or an array of parts");
-    messages.push_back({"tool", read_content(item, "output"), json::object{{"tool_call_id", item.required_text("call_id")}}});
+    messages.push_back(
+        {"tool", read_content(item, "output"), json::object{{"tool_call_id", item.required_text("call_id")}}});
   } else if (type != "reasoning") {  // which templates leave out of earlier turns
     item.refuse("type", "message, function_call, function_call_output or reasoning");
   }

@@ -1,7 +1,6 @@
 #include "formats/text/chat_prompt.hpp"
 
 #include "formats/json/field.hpp"
-
 #include "formats/text/chat_roles.hpp"
 
 #include <stdexcept>

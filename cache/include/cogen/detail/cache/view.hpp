@@ -66,8 +66,8 @@ struct quantized_plane {
 };
 
 /// The quantized tokens of a slot; the newest are in full precision, too. A query reads block b here if 64 (b + 1) <=
-/// quantized_tokens(its position + 1, residual), and in full precision otherwise. Nothing is quantized if keys.quantizer is
-/// null.
+/// quantized_tokens(its position + 1, residual), and in full precision otherwise. Without keys.quantizer nothing is
+/// quantized.
 ///
 /// In each block the keys of head h begin `h * key_bytes` bytes after the block, its values `value_offset + h *
 /// value_bytes` bytes after it, each as its codec quantizes 64 tokens of one head.

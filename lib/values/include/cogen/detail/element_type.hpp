@@ -10,8 +10,8 @@ namespace cogen {
 /// How the numbers of tensors in files are stored, little-endian: plain numbers, and GGML's blocks of 32 and of 256
 /// elements along a row, without padding (https://github.com/ggml-org/ggml, docs/gguf.md). A block has a 16-bit scale:
 /// q4_0, q5_0, q8_0, iq4_nl; a minimum, too: q4_1, q5_1; and those of 256 smaller scales, for each 32 (q4_k, q5_k with
-/// minima, iq4_xs) or each 16 (q3_k, q6_k, q2_k with minima). Codes of iq4 and mxfp4 have unequal steps; mxfp4 is that of
-/// OCP's Microscaling Formats 1.0: numbers of 4 bits, and a power of two for each block.
+/// minima, iq4_xs) or each 16 (q3_k, q6_k, q2_k with minima). Codes of iq4 and mxfp4 have unequal steps; mxfp4 is that
+/// of OCP's Microscaling Formats 1.0: numbers of 4 bits, and a power of two for each block.
 enum class element_type : std::uint8_t {
   f32, f16, bf16, f64,
   i8, i16, i32, i64, u8, u16, u32, u64, boolean,

@@ -12,7 +12,7 @@
 
 namespace cogen::scheduler {
 
-using token = std::int32_t;
+using token = std::int32_t;  ///< that of cogen
 
 /// A point in time, counted from the start of the caller's clock.
 using time = std::chrono::nanoseconds;
@@ -118,7 +118,7 @@ struct limits {
   int max_dropped_drafts = 0;
 
   /// Bytes that checkpoints within prompts may take, each measured by `checkpoint_usage`: what slots need to go back to
-  /// lengths that max_rollback_tokens does not reach. Where they take too much, those of the least recently used slot go
+  /// lengths that max_rollback_tokens does not reach. Where they take too much, those of the LRU slot go
   /// first, and of these the one whose loss costs least. 0: none.
   std::int64_t checkpoint_bytes = 0;
 
