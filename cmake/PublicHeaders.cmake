@@ -11,9 +11,8 @@ set(root ${PROJECT_SOURCE_DIR}/lib/values/include)
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
 cogen_public_headers(cogen_values ${root} ${headers})
 
-# What stands in cogen/scheduler is for other rooms, and is not installed.
 set(root ${PROJECT_SOURCE_DIR}/scheduler/include)
-file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/cogen/detail/*.hpp ${root}/cogen/policy.hpp)
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
 cogen_public_headers(cogen_scheduler ${root} ${headers})
 
 set(root ${PROJECT_SOURCE_DIR}/lib/include)
@@ -29,6 +28,7 @@ if(COGEN_TORCH)
   list(REMOVE_ITEM headers ${of_checkpoint} ${of_tokenizer} ${of_chat_template})
   cogen_public_headers(cogen ${root} ${headers})
 
+  # The others in cogen/cache are for devices, in lib.
   set(root ${PROJECT_SOURCE_DIR}/cache/include)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS
     ${root}/cogen/detail/*.hpp ${root}/cogen/extend/*.hpp ${root}/cogen/cache/cache.hpp)

@@ -3,6 +3,7 @@
 #include "toy_runner.hpp"
 
 #include <cogen/policy.hpp>
+#include <cogen/scheduler/deadline_unreachable.hpp>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/unit_test.hpp>

@@ -202,12 +202,12 @@ bool about_tensors(std::string_view path) {
 
 bool is_public_header(std::string_view path) { return path.find("/include/cogen/") != std::string_view::npos; }
 
-// What the scheduler and the cache show other rooms alone is not (cmake/PublicHeaders.cmake).
+// What the cache shows other rooms alone is not (cmake/PublicHeaders.cmake).
 bool is_installed(std::string_view path) {
   const auto header = path.find("include/cogen/");
   if (header == std::string_view::npos) return false;
   const auto name = path.substr(header + std::string_view("include/cogen/").size());
-  return !name.starts_with("scheduler/") && (!name.starts_with("cache/") || name == "cache/cache.hpp");
+  return !name.starts_with("cache/") || name == "cache/cache.hpp";
 }
 
 // Whether an include line names a header of some kind.
