@@ -25,6 +25,12 @@
 #include <string>
 #include <utility>
 
+namespace cogen::nn {
+
+int fingerprint_number(element_type type);  // network/model/fingerprint.cpp
+
+}  // namespace cogen::nn
+
 namespace cogen::test {
 namespace {
 
@@ -609,6 +615,15 @@ BOOST_AUTO_TEST_CASE(a_bart_that_says_otherwise_is_refused) {
   refused("encoder_attention_heads", 4, {"encoder_attention_heads", "multiple"});
   refused("max_position_embeddings", 90, {"embed_positions", "shape"});
   refused("vocab_size", 100, {"shared", "shape"});
+}
+
+// Files of sessions and prefixes hold fingerprints.
+BOOST_AUTO_TEST_CASE(types_keep_their_numbers_in_fingerprints) {
+  const std::pair<element_type, int> kept[] = {
+      {element_type::f32, 0},   {element_type::bf16, 2},    {element_type::boolean, 12}, {element_type::q4_0, 13},
+      {element_type::q8_0, 17}, {element_type::q4_k, 18},   {element_type::q6_k, 20},    {element_type::q2_k, 21},
+      {element_type::q3_k, 22}, {element_type::iq4_nl, 23}, {element_type::iq4_xs, 24},  {element_type::mxfp4, 25}};
+  for (const auto& [type, number] : kept) BOOST_TEST(nn::fingerprint_number(type) == number, to_string(type));
 }
 
 BOOST_AUTO_TEST_CASE(models_that_differ_in_one_number_have_other_fingerprints) {

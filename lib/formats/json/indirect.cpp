@@ -7,14 +7,18 @@
 
 namespace cogen::detail {
 
+// Values lie in the default memory resource: that of another one may end before them, or belong to one thread.
+
 template <class Value>
 indirect<Value>::indirect() noexcept = default;
 
 template <class Value>
-indirect<Value>::indirect(Value value) : value_(std::make_unique<Value>(std::move(value))) {}
+indirect<Value>::indirect(Value value)
+    : value_(std::make_unique<Value>(std::move(value), boost::json::storage_ptr())) {}
 
 template <class Value>
-indirect<Value>::indirect(const indirect& other) : value_(other.value_ ? std::make_unique<Value>(*other) : nullptr) {}
+indirect<Value>::indirect(const indirect& other)
+    : value_(other.value_ ? std::make_unique<Value>(*other, boost::json::storage_ptr()) : nullptr) {}
 
 template <class Value>
 indirect<Value>::indirect(indirect&& other) noexcept = default;
