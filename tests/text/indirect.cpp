@@ -43,11 +43,11 @@ BOOST_AUTO_TEST_CASE(copies_are_independent) {
 }
 
 BOOST_AUTO_TEST_CASE(values_outlive_the_memory_of_what_they_were_made_of) {
-  held_object made, assigned, copied;
+  held_object built, assigned, copied;
   {
     json::monotonic_resource memory;
     const auto read = json::parse(R"({"a": "a text that is longer than a small buffer"})", &memory);
-    made = held_object(read.as_object());
+    built = held_object(read.as_object());
     assigned = read.as_object();
     *copied = read.as_object();
     auto inside = json::parse(R"({"b": [1]})", &memory).as_object();
@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(values_outlive_the_memory_of_what_they_were_made_of) {
     const held_object again = moved;
     BOOST_TEST(has_default_storage(again));
   }
-  for (const auto* held : {&made, &assigned, &copied}) {
+  for (const auto* held : {&built, &assigned, &copied}) {
     BOOST_TEST(has_default_storage(*held));
     BOOST_TEST((*held)->at("a").as_string() == "a text that is longer than a small buffer");
   }
