@@ -328,7 +328,7 @@ swap_end scheduler::on_swap_done(swap_id name, bool ok) {
   auto* const seq = find(sched.sequences, ended.sequence);
   const bool is_current = seq && seq->swapped && seq->swapped->name == name;
   if (is_current) end_swap(sched, *seq, ok);
-  return {ended.sequence, ended.length, ended.is_in, ended.beside, is_current};
+  return {ended.sequence, ended.length, ended.is_in, ended.is_copy, is_current};
 }
 
 std::optional<transition> scheduler::next_transition() noexcept { return state_->changes.next(); }

@@ -49,25 +49,24 @@ bool slot_pool::fits(int capacity, const slot_fork& first) const {
   return !free_.empty() && memory_.fits(bytes(capacity, first.shared) + headroom());
 }
 
-slot_pool::returning slot_pool::will_return() const {
-  returning sum{0, 0};
-  const auto returns = [&](int index) {
+slot_pool::room slot_pool::reclaimable() const {
+  room sum{0, 0};
+  const auto add = [&](int index) {
     sum.bytes += (*this)[index].bytes;
     ++sum.slots;
   };
-  for (const int index : draining_) returns(index);
+  for (const int index : draining_) add(index);
   for (const int index : orphans_)
-    if (const int readers = kept_readers(index); (*this)[index].users == readers + (*this)[index].moving)
-      returns(index);
+    if (const int readers = kept_readers(index); (*this)[index].users == readers + (*this)[index].moving) add(index);
   for (const int index : kept_)
-    if (only_its_owners(index)) returns(index);
+    if (only_its_owners(index)) add(index);
   return sum;
 }
 
 bool slot_pool::will_fit(int capacity) const {
   if (!has_free_slot()) return false;
-  const auto returning = will_return();
-  return free_.size() + returning.slots > 0 && memory_.fits(bytes(capacity, 0) + headroom() - returning.bytes);
+  const auto later = reclaimable();
+  return free_.size() + later.slots > 0 && memory_.fits(bytes(capacity, 0) + headroom() - later.bytes);
 }
 
 std::int64_t slot_pool::more_for(int index, int tokens) const {
@@ -76,7 +75,7 @@ std::int64_t slot_pool::more_for(int index, int tokens) const {
 }
 
 std::int64_t slot_pool::bytes_with(int index, int tokens) const {
-  return memory_.used() + more_for(index, tokens) - will_return().bytes;
+  return memory_.used() + more_for(index, tokens) - reclaimable().bytes;
 }
 
 int slot_pool::can_share(int index, int length) const {

@@ -173,11 +173,11 @@ class slot_pool {
   int whole_blocks(int length) const { return length / usage_.block * usage_.block; }
   std::int64_t more_for(int index, int tokens) const;
   std::int64_t headroom() const { return owned_ == 0 ? 0 : headroom_; }
-  struct returning {
+  struct room {
     std::size_t slots;
     std::int64_t bytes;
   };
-  returning will_return() const;
+  room reclaimable() const;
   void set_aside(slot& seq, std::int64_t bytes);
   bool cut_pending(int index, int length);
   slot_fork shortened(const slot_fork& pending, int length) const;

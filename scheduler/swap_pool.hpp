@@ -15,7 +15,7 @@ struct transfer {
   int slot;
   int length;  ///< tokens
   bool is_in;
-  bool beside = false;
+  bool is_copy = false;
 };
 
 /// Swap entries within a budget of bytes, and the transfers to and from them. An entry that is not needed any more is

@@ -74,7 +74,7 @@ void engine_metrics::count_end(const request_timeline::report& report, const req
 void engine_metrics::planned(step_in_flight& step, clock::time_point now) noexcept {
   take_transitions(now);
   for (const auto& each : step.swap_outs)
-    if (!each.beside) notify(kind::swapping_out, each.sequence, now, each.length);
+    if (!each.is_copy) notify(kind::swapping_out, each.sequence, now, each.length);
   for (const auto& each : step.swap_ins) notify(kind::swapping_in, each.sequence, now, each.length);
   if (step.rows.empty()) return;
   step.event = {.number = stats_.steps + 1,
@@ -107,7 +107,7 @@ void engine_metrics::executed(step_in_flight& step, clock::time_point now) noexc
 
 void engine_metrics::swapped(const scheduler::swap_end& swap, const std::exception_ptr& error,
                              clock::time_point now) noexcept {
-  if (swap.beside) return;
+  if (swap.is_copy) return;
   notify(swap.swap_in ? kind::swapped_in : kind::swapped_out, swap.sequence, now, swap.length,
          error ? diagnostics_of(error) : diagnostics());
 }

@@ -18,8 +18,8 @@ std::string text_of(std::string_view part, std::uint64_t times) {
 }
 
 std::string bounds(repetition times) {
-  const auto most = times.most == repetition::unlimited ? "" : std::to_string(times.most);
-  return "{" + std::to_string(times.least) + "," + most + "}";
+  const auto max = times.max == repetition::unlimited ? "" : std::to_string(times.max);
+  return "{" + std::to_string(times.min) + "," + max + "}";
 }
 
 /// The texts of a format are `prefix`, a part so many times, and `suffix`.
@@ -30,15 +30,15 @@ void check(const response_format& format, repetition times, std::string_view par
     return accepts(*grammar, prefix + text_of(part, count) + suffix);
   };
   BOOST_TEST_CONTEXT(format.text) {
-    BOOST_TEST(accepts_times(times.least));
-    if (times.least > 0) BOOST_TEST(!accepts_times(times.least - 1));
-    if (times.most == repetition::unlimited) {
-      BOOST_TEST(accepts_times(times.least + 1000));
+    BOOST_TEST(accepts_times(times.min));
+    if (times.min > 0) BOOST_TEST(!accepts_times(times.min - 1));
+    if (times.max == repetition::unlimited) {
+      BOOST_TEST(accepts_times(times.min + 1000));
       return;
     }
-    BOOST_TEST(accepts_times(times.most));
-    BOOST_TEST(accepts_times(times.least + (times.most - times.least) / 2));
-    BOOST_TEST(!accepts_times(times.most + 1));
+    BOOST_TEST(accepts_times(times.max));
+    BOOST_TEST(accepts_times(times.min + (times.max - times.min) / 2));
+    BOOST_TEST(!accepts_times(times.max + 1));
   }
 }
 
@@ -58,7 +58,7 @@ BOOST_DATA_TEST_CASE(every_count_between_the_bounds_is_written, data::make({2, 3
     rules.add("root", counted(write, times, static_cast<std::uint64_t>(at_once), rules));
     const auto grammar = compiler(shared_vocabulary()).compile_rules({rules.text()});
     for (std::uint64_t count = 0; count < 40; ++count)
-      BOOST_TEST(accepts(*grammar, text_of("ab", count)) == (count >= times.least && count <= times.most),
+      BOOST_TEST(accepts(*grammar, text_of("ab", count)) == (count >= times.min && count <= times.max),
                  count << " times by " << rules.text());
   }
 }
@@ -67,11 +67,11 @@ BOOST_AUTO_TEST_CASE(patterns_and_lengths_repeat_often) {
   for (const auto times : many) {
     check(regex("[a-z]" + bounds(times)), times, "q");
     check(regex("x(?:ab|c)" + bounds(times) + "(?:y|z+)"), times, "ab", "x", "zz");
-    const auto most = times.most == repetition::unlimited ? "" : ",\"maxLength\":" + std::to_string(times.most);
-    check(json_schema(R"({"type":"string","minLength":)" + std::to_string(times.least) + most + "}"), times, "é", "\"",
+    const auto max = times.max == repetition::unlimited ? "" : ",\"maxLength\":" + std::to_string(times.max);
+    check(json_schema(R"({"type":"string","minLength":)" + std::to_string(times.min) + max + "}"), times, "é", "\"",
           "\"");
-    check(json_schema(R"({"type":"string","pattern":"^b[a-z]+$","minLength":)" + std::to_string(times.least + 2) +
-                      (times.most == repetition::unlimited ? "" : ",\"maxLength\":" + std::to_string(times.most + 2)) +
+    check(json_schema(R"({"type":"string","pattern":"^b[a-z]+$","minLength":)" + std::to_string(times.min + 2) +
+                      (times.max == repetition::unlimited ? "" : ",\"maxLength\":" + std::to_string(times.max + 2)) +
                       "}"),
           times, "a", "\"bx", "\"");
   }

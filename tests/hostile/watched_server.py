@@ -32,12 +32,20 @@ class Seen:
 
 
 class Stream(threading.Thread):
-    """Reads one story after the other."""
+    """Reads one story after the other. What one waits for its turn, behind other requests of the same client, is no gap:
+    without a key all clients of an address are the same."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
         self.server, self.ended, self.gap, self.last = server, False, 0, time.monotonic()
-        self.failure = None
+        self.failure, self.begun, self.renewed, self.queued = None, threading.Event(), False, True
+
+    def renew(self):
+        """Begins another story, so that none ends soon, and waits for its first token."""
+        self.renewed = True
+        while not self.begun.wait(0.05) or self.renewed:
+            assert self.is_alive() and not self.failure, self.failure
+        self.gap, self.last = 0, time.monotonic()
 
     def run(self):
         while not self.ended and not self.failure:
@@ -55,14 +63,20 @@ class Stream(threading.Thread):
         for line in response:
             if line.startswith(b"data: "):
                 self.note()
+                self.queued = False
                 assert b'"error"' not in line, line
-            if self.ended:
+            if self.ended or self.renewed:
                 break
+            self.begun.set()
+        self.begun.clear()
+        self.renewed, self.queued = False, True
         connection.close()
 
     def note(self):
         now = time.monotonic()
-        self.gap, self.last = max(self.gap, now - self.last), now
+        if not self.queued or self.server.bystander:
+            self.gap = max(self.gap, now - self.last)
+        self.last = now
 
 
 class Monitor(threading.Thread):
@@ -113,8 +127,8 @@ class WatchedServer(CogenServer):
 
     def watch(self, attack):
         """What is seen until the attack has returned."""
+        self.stream.renew()
         memory, descriptors = self.memory(), self.descriptors()
-        self.stream.gap, self.stream.last = 0, time.monotonic()
         monitor = Monitor(self)
         monitor.start()
         begun = time.monotonic()

@@ -1,8 +1,8 @@
-#include "formats/checkpoint/bart_fields.hpp"
-#include "formats/checkpoint/gemma3_fields.hpp"
-#include "formats/checkpoint/mamba_fields.hpp"
 #include "formats/checkpoint/read_model_config.hpp"
-#include "formats/checkpoint/t5_fields.hpp"
+#include "network/models/bart_fields.hpp"
+#include "network/models/gemma3_fields.hpp"
+#include "network/models/mamba_fields.hpp"
+#include "network/models/t5_fields.hpp"
 #include "refusal.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -13,6 +13,7 @@
 #include <vector>
 
 using namespace cogen::load;
+using namespace cogen::models;
 
 namespace {
 

@@ -38,8 +38,8 @@ parts::block<names> linear(const std::string& name) {
   return {.part = parts::linear<names>{.product = name, .outputs = 0}, .pre_norm = {}, .after = {}, .parallel = false};
 }
 
-parts::block<names> passing(parts::block<names> block, models::passed_on mode = models::passed_on::result) {
-  block.passes = mode;
+parts::block<names> passing(parts::block<names> block, models::feed mode = models::feed::result) {
+  block.feeds_next = mode;
   return block;
 }
 
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(without_wanted_rows_nothing_runs_behind_the_last_attention)
 
 BOOST_AUTO_TEST_CASE(joined_blocks_add_their_results_before_x_gets_them) {
   auto first = mlp("m");
-  first.joint = parts::residual<std::string>{.after = "norm"};
+  first.shared_norm = parts::residual<std::string>{.after = "norm"};
   check({attention("a"), first, mlp("n", true), mlp("o")},
         {"attend a(x)", "add a(x)' to x'", "activate m(x')", "activate n(x')", "add n(x') to 0 for x'",
          "add m(x') to 0 for x'", "add norm(0 for x') to x'", "activate o(x')", "add o(x') to x'"});
@@ -126,19 +126,18 @@ BOOST_AUTO_TEST_CASE(joined_blocks_add_their_results_before_x_gets_them) {
 
 BOOST_AUTO_TEST_CASE(a_block_that_mixes_tokens_is_not_joined) {
   auto first = attention("a");
-  first.joint.emplace();
+  first.shared_norm.emplace();
   BOOST_CHECK_THROW(nn::blocks<names>({first, mlp("m", true)}), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(what_a_block_passes_on_is_read_by_the_next_alone) {
-  check({passing(attention("a")), passing(mlp("m")), passing(linear("l"), models::passed_on::sum), attention("b"),
-         mlp("n")},
+  check({passing(attention("a")), passing(mlp("m")), passing(linear("l"), models::feed::sum), attention("b"), mlp("n")},
         {"attend a(x)", "add a(x) to 0 for x", "activate m(0 for x)", "add m(0 for x) to 0 for x",
          "add (l(0 for x)) to 0 for x", "add (x) to 0 for x", "attend b(0 for x)", "add b(0 for x)' to x'",
          "activate n(x')", "add n(x') to x'"});
 }
 
-BOOST_AUTO_TEST_CASE(only_wanted_rows_of_the_last_attention_are_passed_on) {
+BOOST_AUTO_TEST_CASE(only_wanted_rows_of_the_last_attention_are_fed_to_the_next) {
   check({passing(attention("a")), mlp("m")},
         {"attend a(x)", "add a(x)' to 0 for x'", "activate m(0 for x')", "add m(0 for x') to x'"});
   check({passing(attention("a")), mlp("m")}, {"attend a(x)"}, false);

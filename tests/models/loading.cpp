@@ -25,12 +25,6 @@
 #include <string>
 #include <utility>
 
-namespace cogen::nn {
-
-int fingerprint_number(element_type type);  // network/model/fingerprint.cpp
-
-}  // namespace cogen::nn
-
 namespace cogen::test {
 namespace {
 
@@ -617,13 +611,22 @@ BOOST_AUTO_TEST_CASE(a_bart_that_says_otherwise_is_refused) {
   refused("vocab_size", 100, {"shared", "shape"});
 }
 
-// Files of sessions and prefixes hold fingerprints.
-BOOST_AUTO_TEST_CASE(types_keep_their_numbers_in_fingerprints) {
-  const std::pair<element_type, int> kept[] = {
-      {element_type::f32, 0},   {element_type::bf16, 2},    {element_type::boolean, 12}, {element_type::q4_0, 13},
-      {element_type::q8_0, 17}, {element_type::q4_k, 18},   {element_type::q6_k, 20},    {element_type::q2_k, 21},
-      {element_type::q3_k, 22}, {element_type::iq4_nl, 23}, {element_type::iq4_xs, 24},  {element_type::mxfp4, 25}};
-  for (const auto& [type, number] : kept) BOOST_TEST(nn::fingerprint_number(type) == number, to_string(type));
+// Files of sessions and prefixes hold fingerprints, and those hold the numbers of types.
+BOOST_AUTO_TEST_CASE(types_keep_their_numbers) {
+  constexpr const char* names[] = {"f32",  "f16",  "bf16", "f64",     "i8",   "i16",    "i32",    "i64",  "u8",
+                                   "u16",  "u32",  "u64",  "boolean", "q4_0", "q4_1",   "q5_0",   "q5_1", "q8_0",
+                                   "q4_k", "q5_k", "q6_k", "q2_k",    "q3_k", "iq4_nl", "iq4_xs", "mxfp4"};
+  for (std::size_t number = 0; number < std::size(names); ++number)
+    BOOST_TEST(to_string(static_cast<element_type>(number)) == names[number]);
+  BOOST_TEST(static_cast<int>(element_type::q8_0) == 17);
+  BOOST_TEST(static_cast<int>(element_type::mxfp4) == 25);
+}
+
+BOOST_AUTO_TEST_CASE(a_number_of_no_type_is_unknown) {
+  const auto none = static_cast<element_type>(26);
+  BOOST_TEST(to_string(none) == "unknown");
+  BOOST_TEST(layout(none).bytes == 0);
+  BOOST_TEST(!is_quantized(none));
 }
 
 BOOST_AUTO_TEST_CASE(models_that_differ_in_one_number_have_other_fingerprints) {

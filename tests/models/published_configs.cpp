@@ -95,7 +95,7 @@ class parameter_count {
           },
           block.part);
       if (block.pre_norm && named.insert(block.pre_norm->name).second) count += norm_before(block);
-      count += parameters_of(block.after) + parameters_of(block.post) + parameters_of(block.joint);
+      count += parameters_of(block.after) + parameters_of(block.post) + parameters_of(block.shared_norm);
     }
     return count;
   }

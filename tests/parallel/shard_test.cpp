@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(a_step_arrives_as_it_was_sent) {
   detail::write_step(got, once_more);
   BOOST_TEST((bytes == again));
   BOOST_TEST(got.tokens == sent.tokens, boost::test_tools::per_element());
-  BOOST_TEST(got.swap_outs.front().beside);
+  BOOST_TEST(got.swap_outs.front().is_copy);
   BOOST_TEST(got.rows.front().outputs() == sent.rows.front().outputs());
   BOOST_TEST(*got.rows.front().encoder_input == (std::vector<token>{5, 6}), boost::test_tools::per_element());
   for (std::size_t length = 0; length < bytes.size(); ++length) {

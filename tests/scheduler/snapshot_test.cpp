@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(what_is_copied_out_stays_in_its_slot_and_counts_in_no_budge
   BOOST_CHECK_EQUAL(c.copy->snapshot.cached, 9);
   BOOST_CHECK_EQUAL(c.copy->snapshot.high_water_mark, 9);
   BOOST_REQUIRE_EQUAL(c.begun.swap_outs.size(), 1u);
-  BOOST_CHECK(c.begun.swap_outs[0].beside);
+  BOOST_CHECK(c.begun.swap_outs[0].is_copy);
   BOOST_CHECK(c.begun.swap_outs[0].name == c.copy->name);
   BOOST_CHECK(c.s.sched.scheduled(c.idle));
   BOOST_CHECK(c.s.sched.in_transfer(c.idle));

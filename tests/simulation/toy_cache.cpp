@@ -87,7 +87,7 @@ void cache::begin(const swapping_out& begun) {
   const auto& source = slot_at(begun.slot);
   require(!source.released, "it was released and is swapped out", begun.slot);
   require(!transfers_.contains(begun.name) && !kept_.contains(begun.name), "a name is used again", begun.slot);
-  const bool alters = !begun.beside && !within_.exact_swaps;
+  const bool alters = !begun.is_copy && !within_.exact_swaps;
   transfers_[begun.name] = {begun.slot,
                             false,
                             {.tokens = content(begun.slot),
@@ -95,7 +95,7 @@ void cache::begin(const swapping_out& begun) {
                              .high_water_mark = source.high_water_mark,
                              .oldest = oldest_in_snapshot(begun.slot),
                              .altered = source.altered || alters,
-                             .bytes = begun.beside ? 0 : within_.swapped_out(begun.length)}};
+                             .bytes = begun.is_copy ? 0 : within_.swapped_out(begun.length)}};
   slot_at(begun.slot).moving = true;
 }
 

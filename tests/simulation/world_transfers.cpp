@@ -10,7 +10,7 @@ namespace cogen::scheduler::simulate {
 /// What was preempted is swapped out by the next plan or lost, and what is restored had been swapped out.
 void world::note_transfers(const step& plan) {
   for (const auto& each : plan.swap_outs) {
-    if (each.beside) {
+    if (each.is_copy) {
       seen_.visit(feature::copied_out);
       continue;
     }

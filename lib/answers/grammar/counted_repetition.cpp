@@ -9,7 +9,7 @@ namespace {
 using part_writer = std::function<std::string(repetition)>;
 
 bool is_written_at_once(repetition times, std::uint64_t at_once) {
-  return times.most == repetition::unlimited ? times.least <= at_once : times.most <= at_once;
+  return times.max == repetition::unlimited ? times.min <= at_once : times.max <= at_once;
 }
 
 class counter {
@@ -20,11 +20,11 @@ class counter {
   std::string run(repetition times) {
     if (is_written_at_once(times, at_once_)) return write_(times);
     std::vector<std::string> parts;
-    if (times.least > 0) parts.push_back(exactly(times.least));
-    if (times.most == repetition::unlimited) {
+    if (times.min > 0) parts.push_back(exactly(times.min));
+    if (times.max == repetition::unlimited) {
       parts.push_back(write_({}));
-    } else if (times.most > times.least) {
-      parts.push_back(at_most(times.most - times.least));
+    } else if (times.max > times.min) {
+      parts.push_back(at_most(times.max - times.min));
     }
     return sequence(parts);
   }
@@ -32,7 +32,7 @@ class counter {
  private:
   /// The part is a unit of level 0; one of the next level is `at_once` of them.
   std::string units(std::size_t level, repetition times) {
-    if (times.most == 0) return literal("");
+    if (times.max == 0) return literal("");
     return level == 0 ? write_(times) : repeated(unit(level), times);
   }
 

@@ -38,9 +38,9 @@ std::string bounds_of(repetition times) {
   if (times == repetition{0, repetition::unlimited}) return "*";
   if (times == repetition{1, repetition::unlimited}) return "+";
   if (times == repetition{0, 1}) return "?";
-  const auto least = std::to_string(times.least);
-  if (times.least == times.most) return "{" + least + "}";
-  return "{" + least + "," + (times.most == repetition::unlimited ? "" : std::to_string(times.most)) + "}";
+  const auto min = std::to_string(times.min);
+  if (times.min == times.max) return "{" + min + "}";
+  return "{" + min + "," + (times.max == repetition::unlimited ? "" : std::to_string(times.max)) + "}";
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ std::string alternatives(const std::vector<std::string>& parts) {
 
 std::string repeated(const std::string& part, repetition times) {
   if (times == repetition{1, 1}) return part;
-  return times.most == 0 ? literal("") : "(" + part + ")" + bounds_of(times);
+  return times.max == 0 ? literal("") : "(" + part + ")" + bounds_of(times);
 }
 
 std::string json_spelling(char32_t character) {

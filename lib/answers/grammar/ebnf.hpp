@@ -15,8 +15,8 @@ namespace cogen::grammar {
 struct repetition {
   static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
-  std::uint64_t least = 0;
-  std::uint64_t most = unlimited;
+  std::uint64_t min = 0;
+  std::uint64_t max = unlimited;
 
   friend bool operator==(const repetition&, const repetition&) = default;
 };

@@ -192,24 +192,24 @@ class ebnf_parser {
     if (take("+")) return part;
     if (take("?") || take("*")) return optional(std::move(part));
     if (!take("{")) return part;
-    const auto least = number();
-    const auto most = take(",") ? take_max_repetitions(least) : least;
-    made_rules_ += most - least + 1;
+    const auto min = number();
+    const auto max = take(",") ? take_max_repetitions(min) : min;
+    made_rules_ += max - min + 1;
     if (!take("}")) throw grammar_error("the grammar has a { without its }");
-    check_states(part.states * std::max<std::uint64_t>(1, most));
-    part.states *= std::max<std::uint64_t>(1, most);
-    return least == 0 ? optional(std::move(part)) : part;
+    check_states(part.states * std::max<std::uint64_t>(1, max));
+    part.states *= std::max<std::uint64_t>(1, max);
+    return min == 0 ? optional(std::move(part)) : part;
   }
 
   /// After the comma; as many as the least where there is none.
-  std::uint64_t take_max_repetitions(std::uint64_t least) {
+  std::uint64_t take_max_repetitions(std::uint64_t min) {
     skip_space();
-    if (rest_.starts_with('}')) return least;
-    const auto most = number();
-    if (most < least)
-      throw grammar_error("the grammar repeats a part {" + std::to_string(least) + "," + std::to_string(most) +
+    if (rest_.starts_with('}')) return min;
+    const auto max = number();
+    if (max < min)
+      throw grammar_error("the grammar repeats a part {" + std::to_string(min) + "," + std::to_string(max) +
                           "} times, and so never");
-    return most;
+    return max;
   }
 
   static expression optional(expression part) {

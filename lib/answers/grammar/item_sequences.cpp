@@ -47,9 +47,9 @@ class place_rules {
 class wanted_writer {
  public:
   wanted_writer(const item_sequence& items, rule_list& rules) : items_(items), places_(rules, "contained") {
-    const auto& [least, most] = items_.count;
-    counted_ = most == repetition::unlimited ? std::max<std::uint64_t>(least, items_.own_schemas) : most;
-    counted_times_ = items_.times.most == repetition::unlimited ? items_.times.least : items_.times.most;
+    const auto& [min, max] = items_.count;
+    counted_ = max == repetition::unlimited ? std::max<std::uint64_t>(min, items_.own_schemas) : max;
+    counted_times_ = items_.times.max == repetition::unlimited ? items_.times.min : items_.times.max;
     if (counted_ > max_places || counted_times_ > max_places)
       throw grammar_error("\"contains\" is supported for bounds up to " + std::to_string(max_places));
   }
@@ -66,10 +66,10 @@ class wanted_writer {
   std::vector<std::string> ways(const place& here) {
     const auto [done, times] = here;
     std::vector<std::string> parts;
-    if (done >= items_.count.least && times >= items_.times.least) parts.push_back(literal(""));
-    if (done == items_.count.most) return parts;
+    if (done >= items_.count.min && times >= items_.times.min) parts.push_back(literal(""));
+    if (done == items_.count.max) return parts;
     const auto wanted = times < counted_times_ ? items_.wanted(done) : std::nullopt;
-    if (!wanted && times < items_.times.least && done >= items_.own_schemas) return parts;  // it will never be enough
+    if (!wanted && times < items_.times.min && done >= items_.own_schemas) return parts;  // it will never be enough
     go_on(here, items_.item(done), times, parts);
     if (times < counted_times_) go_on(here, wanted, times + 1, parts);
     return parts;
@@ -78,8 +78,8 @@ class wanted_writer {
   void go_on(const place& here, const std::optional<std::string>& item, std::uint64_t times,
              std::vector<std::string>& parts) {
     const auto done = std::min(here.first + 1, std::max<std::uint64_t>(counted_, 1));
-    const auto left = items_.count.most == repetition::unlimited ? repetition::unlimited : items_.count.most - done;
-    if (!item || (times < items_.times.least && items_.times.least - times > left)) return;
+    const auto left = items_.count.max == repetition::unlimited ? repetition::unlimited : items_.count.max - done;
+    if (!item || (times < items_.times.min && items_.times.min - times > left)) return;
     if (const auto next = rule_of({done, times})) parts.push_back(sequence({after(here.first, *item), *next}));
   }
 
@@ -92,8 +92,8 @@ class wanted_writer {
 class kinds_writer {
  public:
   kinds_writer(const item_kinds& items, rule_list& rules) : items_(items), places_(rules, "kinds") {
-    const auto& [least, most] = items_.count;
-    counted_ = most == repetition::unlimited ? std::max<std::uint64_t>(least, items_.own_schemas) : most;
+    const auto& [min, max] = items_.count;
+    counted_ = max == repetition::unlimited ? std::max<std::uint64_t>(min, items_.own_schemas) : max;
     counted_ = std::max<std::uint64_t>(counted_, 1);
     if (counted_ > max_places)
       throw grammar_error("\"contains\" is supported for bounds up to " + std::to_string(max_places));
@@ -112,8 +112,8 @@ class kinds_writer {
     const auto [done, found] = here;
     const auto missing = ((std::uint32_t{1} << items_.kinds) - 1) & ~found;
     std::vector<std::string> parts;
-    if (done >= items_.count.least && missing == 0) parts.push_back(literal(""));
-    if (done == items_.count.most || (done >= items_.own_schemas && !may_come(missing))) return parts;
+    if (done >= items_.count.min && missing == 0) parts.push_back(literal(""));
+    if (done == items_.count.max || (done >= items_.own_schemas && !may_come(missing))) return parts;
     for (std::uint32_t some = 0; some <= missing; ++some) {
       if ((some & ~missing) != 0) continue;
       const auto item = items_.item(done, some);
@@ -142,7 +142,7 @@ std::optional<std::string> add_item_kinds(const item_kinds& items, rule_list& ru
 }
 
 std::optional<std::string> add_item_sequence(const item_sequence& items, rule_list& rules) {
-  if (items.times.least > items.times.most || items.times.least > items.count.most) return std::nullopt;
+  if (items.times.min > items.times.max || items.times.min > items.count.max) return std::nullopt;
   return wanted_writer(items, rules).run();
 }
 
@@ -153,8 +153,8 @@ std::optional<std::string> add_distinct_items(const std::vector<std::string>& it
     return places.rule_of(written, [&](std::uint32_t here) {
       const auto done = static_cast<std::uint64_t>(std::popcount(here));
       std::vector<std::string> parts;
-      if (done >= count.least) parts.push_back(literal(""));
-      for (std::size_t i = 0; i < items.size() && done < count.most; ++i)
+      if (done >= count.min) parts.push_back(literal(""));
+      for (std::size_t i = 0; i < items.size() && done < count.max; ++i)
         if ((here >> i & 1) == 0)
           if (const auto next = rule_of(here | std::uint32_t{1} << i))
             parts.push_back(sequence({after(done, items[i]), *next}));

@@ -73,14 +73,14 @@ std::optional<regex_node> same_length_at_most(std::string_view digits) {
   return either(parts);
 }
 
-std::optional<regex_node> same_length_between(std::string_view least, std::string_view most) {
-  if (least.empty()) return nothing;
-  if (least[0] == most[0]) return then(a_digit(least[0]), same_length_between(least.substr(1), most.substr(1)));
+std::optional<regex_node> same_length_between(std::string_view min, std::string_view max) {
+  if (min.empty()) return nothing;
+  if (min[0] == max[0]) return then(a_digit(min[0]), same_length_between(min.substr(1), max.substr(1)));
   std::vector<regex_node> parts;
-  add(parts, then(a_digit(least[0]), same_length_at_least(least.substr(1))));
-  if (auto between = digit_between(next(least[0]), previous(most[0])))
-    parts.push_back(sequence_of({*between, exactly(least.size() - 1)}));
-  add(parts, then(a_digit(most[0]), same_length_at_most(most.substr(1))));
+  add(parts, then(a_digit(min[0]), same_length_at_least(min.substr(1))));
+  if (auto between = digit_between(next(min[0]), previous(max[0])))
+    parts.push_back(sequence_of({*between, exactly(min.size() - 1)}));
+  add(parts, then(a_digit(max[0]), same_length_at_most(max.substr(1))));
   return either(parts);
 }
 
@@ -88,23 +88,23 @@ std::optional<regex_node> same_length_between(std::string_view least, std::strin
 
 regex_node nonzero_of_length(std::size_t length) { return sequence_of({digits('1', '9'), exactly(length - 1)}); }
 
-std::optional<regex_node> whole_between(std::string_view least, const std::optional<std::string>& most) {
+std::optional<regex_node> whole_between(std::string_view min, const std::optional<std::string>& max) {
   std::vector<regex_node> parts;
-  if (least.empty()) parts.push_back(digits('0', '0'));
-  const auto first = least.empty() ? std::string("1") : std::string(least);
-  if (!most) {
+  if (min.empty()) parts.push_back(digits('0', '0'));
+  const auto first = min.empty() ? std::string("1") : std::string(min);
+  if (!max) {
     add(parts, same_length_at_least(first));
     parts.push_back(sequence_of({digits('1', '9'), exactly(first.size()), any_digits}));
     return either(parts);
   }
-  if (most->size() < first.size() || (most->size() == first.size() && *most < first)) return either(parts);
-  if (most->size() == first.size()) {
-    add(parts, same_length_between(first, *most));
+  if (max->size() < first.size() || (max->size() == first.size() && *max < first)) return either(parts);
+  if (max->size() == first.size()) {
+    add(parts, same_length_between(first, *max));
     return either(parts);
   }
   add(parts, same_length_at_least(first));
-  for (auto length = first.size() + 1; length < most->size(); ++length) parts.push_back(nonzero_of_length(length));
-  add(parts, same_length_between("1" + zeros(most->size() - 1), *most));
+  for (auto length = first.size() + 1; length < max->size(); ++length) parts.push_back(nonzero_of_length(length));
+  add(parts, same_length_between("1" + zeros(max->size() - 1), *max));
   return either(parts);
 }
 
@@ -133,77 +133,76 @@ std::string minus_one(std::string digits) {
 
 // Digits after a point, of any number, compared with others that do not end in zeros.
 
-std::optional<regex_node> digits_at_least(std::string_view least, bool excluded) {
-  if (least.empty()) return excluded ? not_zero : any_digits;
+std::optional<regex_node> digits_at_least(std::string_view min, bool excluded) {
+  if (min.empty()) return excluded ? not_zero : any_digits;
   std::vector<regex_node> parts;
-  if (auto above = digit_between(next(least[0]), '9')) parts.push_back(sequence_of({*above, any_digits}));
-  add(parts, then(a_digit(least[0]), digits_at_least(least.substr(1), excluded)));
+  if (auto above = digit_between(next(min[0]), '9')) parts.push_back(sequence_of({*above, any_digits}));
+  add(parts, then(a_digit(min[0]), digits_at_least(min.substr(1), excluded)));
   return either(parts);
 }
 
-std::optional<regex_node> digits_at_most(std::string_view most, bool excluded, bool may_be_none) {
-  if (most.empty()) {
+std::optional<regex_node> digits_at_most(std::string_view max, bool excluded, bool may_be_none) {
+  if (max.empty()) {
     if (excluded) return std::nullopt;
     return repeat_of(digits('0', '0'), {may_be_none ? 0u : 1u, repetition::unlimited});
   }
   std::vector<regex_node> parts;
   if (may_be_none) parts.push_back(nothing);
-  if (auto below = digit_between('0', previous(most[0]))) parts.push_back(sequence_of({*below, any_digits}));
-  add(parts, then(a_digit(most[0]), digits_at_most(most.substr(1), excluded, true)));
+  if (auto below = digit_between('0', previous(max[0]))) parts.push_back(sequence_of({*below, any_digits}));
+  add(parts, then(a_digit(max[0]), digits_at_most(max.substr(1), excluded, true)));
   return either(parts);
 }
 
 struct fraction_range {
-  std::string_view least;
+  std::string_view min;
   bool min_excluded;
-  std::string_view most;
+  std::string_view max;
   bool max_excluded;
 };
 
 std::optional<regex_node> digits_between(const fraction_range& range, bool may_be_none) {
-  if (range.most.empty()) return std::nullopt;
-  const auto low = range.least.empty() ? '0' : range.least[0];
-  const auto high = range.most[0];
-  const auto rest_least = range.least.substr(std::min<std::size_t>(1, range.least.size()));
-  const auto rest_most = range.most.substr(1);
+  if (range.max.empty()) return std::nullopt;
+  const auto low = range.min.empty() ? '0' : range.min[0];
+  const auto high = range.max[0];
+  const auto rest_min = range.min.substr(std::min<std::size_t>(1, range.min.size()));
+  const auto rest_max = range.max.substr(1);
   std::vector<regex_node> parts;
-  if (may_be_none && range.least.empty() && !range.min_excluded) parts.push_back(nothing);
+  if (may_be_none && range.min.empty() && !range.min_excluded) parts.push_back(nothing);
   if (low == high) {
-    if (rest_most.empty()) {
-      if (rest_least.empty() && !range.min_excluded && !range.max_excluded)
+    if (rest_max.empty()) {
+      if (rest_min.empty() && !range.min_excluded && !range.max_excluded)
         parts.push_back(sequence_of({a_digit(low), any_zeros}));
       return either(parts);
     }
-    add(parts,
-        then(a_digit(low), digits_between({rest_least, range.min_excluded, rest_most, range.max_excluded}, true)));
+    add(parts, then(a_digit(low), digits_between({rest_min, range.min_excluded, rest_max, range.max_excluded}, true)));
     return either(parts);
   }
-  add(parts, then(a_digit(low), digits_at_least(rest_least, range.min_excluded)));
+  add(parts, then(a_digit(low), digits_at_least(rest_min, range.min_excluded)));
   if (auto between = digit_between(next(low), previous(high))) parts.push_back(sequence_of({*between, any_digits}));
-  add(parts, then(a_digit(high), digits_at_most(rest_most, range.max_excluded, true)));
+  add(parts, then(a_digit(high), digits_at_most(rest_max, range.max_excluded, true)));
   return either(parts);
 }
 
-std::optional<regex_node> after_whole_at_least(std::string_view least, bool excluded) {
-  if (least.empty()) return excluded ? sequence_of({point, not_zero}) : any_fraction;
-  return then(point, digits_at_least(least, excluded));
+std::optional<regex_node> after_whole_at_least(std::string_view min, bool excluded) {
+  if (min.empty()) return excluded ? sequence_of({point, not_zero}) : any_fraction;
+  return then(point, digits_at_least(min, excluded));
 }
 
-std::optional<regex_node> after_whole_at_most(std::string_view most, bool excluded) {
+std::optional<regex_node> after_whole_at_most(std::string_view max, bool excluded) {
   std::vector<regex_node> parts;
-  if (!most.empty() || !excluded) parts.push_back(nothing);
-  add(parts, then(point, digits_at_most(most, excluded, false)));
+  if (!max.empty() || !excluded) parts.push_back(nothing);
+  add(parts, then(point, digits_at_most(max, excluded, false)));
   return either(parts);
 }
 
 std::optional<regex_node> after_whole_between(const fraction_range& range) {
-  if (range.least == range.most) {
+  if (range.min == range.max) {
     if (range.min_excluded || range.max_excluded) return std::nullopt;
-    if (range.least.empty()) return repeat_of(sequence_of({point, digits('0', '0'), any_zeros}), {0, 1});
-    return sequence_of({point, of_text(range.least), any_zeros});
+    if (range.min.empty()) return repeat_of(sequence_of({point, digits('0', '0'), any_zeros}), {0, 1});
+    return sequence_of({point, of_text(range.min), any_zeros});
   }
   std::vector<regex_node> parts;
-  if (range.least.empty() && !range.min_excluded) parts.push_back(nothing);
+  if (range.min.empty() && !range.min_excluded) parts.push_back(nothing);
   add(parts, then(point, digits_between(range, false)));
   return either(parts);
 }
@@ -211,29 +210,29 @@ std::optional<regex_node> after_whole_between(const fraction_range& range) {
 std::string digits_of(std::string_view whole) { return whole.empty() ? "0" : std::string(whole); }
 
 /// Magnitudes between two bounds, the lower one from 0 on.
-std::optional<regex_node> magnitudes(const bound& least, const std::optional<bound>& most, bool integer) {
-  const auto& lower = least.value;
+std::optional<regex_node> magnitudes(const bound& min, const std::optional<bound>& max, bool integer) {
+  const auto& lower = min.value;
   if (integer) {
     auto first = lower.whole;
-    if (!lower.fraction.empty() || least.excluded) first = plus_one(first);
-    if (!most) return whole_between(first, std::nullopt);
-    auto last = most->value.whole;
-    if (most->excluded && most->value.fraction.empty()) {
+    if (!lower.fraction.empty() || min.excluded) first = plus_one(first);
+    if (!max) return whole_between(first, std::nullopt);
+    auto last = max->value.whole;
+    if (max->excluded && max->value.fraction.empty()) {
       if (last.empty()) return std::nullopt;
       last = minus_one(last);
     }
     return whole_between(first, last);
   }
-  if (most && lower.whole == most->value.whole)
+  if (max && lower.whole == max->value.whole)
     return then(of_text(digits_of(lower.whole)),
-                after_whole_between({lower.fraction, least.excluded, most->value.fraction, most->excluded}));
+                after_whole_between({lower.fraction, min.excluded, max->value.fraction, max->excluded}));
   std::vector<regex_node> parts;
-  add(parts, then(of_text(digits_of(lower.whole)), after_whole_at_least(lower.fraction, least.excluded)));
+  add(parts, then(of_text(digits_of(lower.whole)), after_whole_at_least(lower.fraction, min.excluded)));
   std::optional<std::string> last_between;
-  if (most) last_between = minus_one(most->value.whole);
+  if (max) last_between = minus_one(max->value.whole);
   if (auto between = whole_between(plus_one(lower.whole), last_between))
     parts.push_back(sequence_of({*between, any_fraction}));
-  if (most) add(parts, then(of_text(most->value.whole), after_whole_at_most(most->value.fraction, most->excluded)));
+  if (max) add(parts, then(of_text(max->value.whole), after_whole_at_most(max->value.fraction, max->excluded)));
   return either(parts);
 }
 
@@ -282,29 +281,29 @@ bool operator<(const decimal& left, const decimal& right) {
 }
 
 bool number_range::empty() const {
-  if (!least || !most) return false;
-  if (most->value < least->value) return true;
-  return least->value == most->value && (least->excluded || most->excluded);
+  if (!min || !max) return false;
+  if (max->value < min->value) return true;
+  return min->value == max->value && (min->excluded || max->excluded);
 }
 
 void number_range::raise(const bound& other) {
-  if (!least || least->value < other.value || (least->value == other.value && other.excluded)) least = other;
+  if (!min || min->value < other.value || (min->value == other.value && other.excluded)) min = other;
 }
 
 void number_range::lower(const bound& other) {
-  if (!most || other.value < most->value || (most->value == other.value && other.excluded)) most = other;
+  if (!max || other.value < max->value || (max->value == other.value && other.excluded)) max = other;
 }
 
 std::optional<regex_node> numbers(const number_range& range) {
   if (range.empty()) return std::nullopt;
   std::vector<regex_node> parts;
-  const bool has_positive = !range.most || !range.most->value.negative;
-  const bool has_negative = !range.least || range.least->value.negative;
-  if (has_positive) add(parts, magnitudes(has_negative ? from_zero : *range.least, range.most, range.integer));
+  const bool has_positive = !range.max || !range.max->value.negative;
+  const bool has_negative = !range.min || range.min->value.negative;
+  if (has_positive) add(parts, magnitudes(has_negative ? from_zero : *range.min, range.max, range.integer));
   if (has_negative) {
-    const bool from_most = range.most && range.most->value.negative;
-    const auto closest = from_most ? *magnitude_of(range.most) : bound{.value = {}, .excluded = true};
-    add(parts, then(of_text("-"), magnitudes(closest, magnitude_of(range.least), range.integer)));
+    const bool from_most = range.max && range.max->value.negative;
+    const auto closest = from_most ? *magnitude_of(range.max) : bound{.value = {}, .excluded = true};
+    add(parts, then(of_text("-"), magnitudes(closest, magnitude_of(range.min), range.integer)));
   }
   return either(parts);
 }

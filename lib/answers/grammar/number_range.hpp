@@ -40,11 +40,11 @@ struct bound {
 
 /// Numbers between two bounds, if they are given.
 struct number_range {
-  std::optional<bound> least = {};
-  std::optional<bound> most = {};
+  std::optional<bound> min = {};
+  std::optional<bound> max = {};
   bool integer = false;
 
-  bool unlimited() const noexcept { return !least && !most; }
+  bool unlimited() const noexcept { return !min && !max; }
   /// Whether there is surely no such number.
   bool empty() const;
   void raise(const bound& other);  ///< the least number

@@ -46,8 +46,8 @@ std::string repeated_syntax(const std::string& part, repetition times) {
   if (times == repetition{0, 1}) return "(?:|" + part + ")";
   if (times == repetition{0, repetition::unlimited}) return group + "*";
   if (times == repetition{1, repetition::unlimited}) return group + "+";
-  if (times.most == repetition::unlimited) return group + "{" + count(times.least) + "}" + group + "*";
-  return group + "{" + count(times.least) + "," + count(times.most) + "}";
+  if (times.max == repetition::unlimited) return group + "{" + count(times.min) + "}" + group + "*";
+  return group + "{" + count(times.min) + "," + count(times.max) + "}";
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ std::string syntax_of(const regex_node& node) {
 
 namespace {
 
-std::uint64_t written_out(repetition times) { return times.most == repetition::unlimited ? times.least : times.most; }
+std::uint64_t written_out(repetition times) { return times.max == repetition::unlimited ? times.min : times.max; }
 
 bool is_counted(const regex_node& node) {
   if (node.type == kind::repeat && written_out(node.times) > max_repetitions_at_once) return true;

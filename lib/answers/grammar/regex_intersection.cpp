@@ -108,10 +108,10 @@ class branching_machine {
 
   int build_repeat(const regex_node& node, int state) {
     const auto& part = node.parts.front();
-    for (std::uint64_t i = 0; i < node.times.least; ++i) state = build(part, state);
+    for (std::uint64_t i = 0; i < node.times.min; ++i) state = build(part, state);
     const auto end = add();
     jump(state, end);
-    if (node.times.most == repetition::unlimited) {
+    if (node.times.max == repetition::unlimited) {
       const auto loop = add();
       jump(state, loop);
       const auto again = build(part, loop);
@@ -119,7 +119,7 @@ class branching_machine {
       jump(again, end);
       return end;
     }
-    for (auto i = node.times.least; i < node.times.most; ++i) {
+    for (auto i = node.times.min; i < node.times.max; ++i) {
       const auto begin = add();
       jump(state, begin);
       state = build(part, begin);

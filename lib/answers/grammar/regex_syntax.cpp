@@ -146,9 +146,9 @@ class regex_parser {
     if (take("?")) return repetition{0, 1};
     if (!begins_counts() || !take("{")) return std::nullopt;
     repetition times{number(), 0};
-    times.most = !take(",") ? times.least : rest_.starts_with('}') ? repetition::unlimited : number();
+    times.max = !take(",") ? times.min : rest_.starts_with('}') ? repetition::unlimited : number();
     take("}");
-    if (times.most < times.least) refuse("has the bounds of a repetition out of order");
+    if (times.max < times.min) refuse("has the bounds of a repetition out of order");
     return times;
   }
 
@@ -348,10 +348,10 @@ places ends_of(const regex_node& node, std::u32string_view text, const places& s
 
 places ends_of_repeat(const regex_node& node, std::u32string_view text, places starts) {
   places ends;
-  if (node.times.least == 0) ends = starts;
-  for (std::uint64_t count = 1; count <= node.times.most && !starts.empty(); ++count) {
+  if (node.times.min == 0) ends = starts;
+  for (std::uint64_t count = 1; count <= node.times.max && !starts.empty(); ++count) {
     auto next = ends_of(node.parts.front(), text, starts);
-    if (count >= node.times.least) {
+    if (count >= node.times.min) {
       const auto previous = ends.size();
       ends.insert(next.begin(), next.end());
       if (ends.size() == previous) break;
@@ -437,20 +437,20 @@ repetition lengths_of(const regex_node& node) {
   if (node.type == kind::set) return {1, 1};
   if (node.type == kind::repeat) {
     const auto inner = lengths_of(node.parts.front());
-    return {times_at_most(inner.least, node.times.least), times_at_most(inner.most, node.times.most)};
+    return {times_at_most(inner.min, node.times.min), times_at_most(inner.max, node.times.max)};
   }
   if (node.type == kind::alternatives) {
     repetition total{repetition::unlimited, 0};
     for (const auto& part : node.parts) {
       const auto inner = lengths_of(part);
-      total = {std::min(total.least, inner.least), std::max(total.most, inner.most)};
+      total = {std::min(total.min, inner.min), std::max(total.max, inner.max)};
     }
     return total;
   }
   repetition total{0, 0};
   for (const auto& part : node.parts) {
     const auto inner = lengths_of(part);
-    total = {plus_at_most(total.least, inner.least), plus_at_most(total.most, inner.most)};
+    total = {plus_at_most(total.min, inner.min), plus_at_most(total.max, inner.max)};
   }
   return total;
 }

@@ -24,8 +24,8 @@ bool asks_for_distinct_items(const schema_case& applied) {
 std::vector<const json::value*> contained_of(const schema_case& applied) {
   std::vector<const json::value*> found;
   for (const auto& each : applied) {
-    const auto* least = member(*each.schema, "minContains");
-    const bool asks_nothing = least && number_of(*least) == 0 && !member(*each.schema, "maxContains");
+    const auto* min = member(*each.schema, "minContains");
+    const bool asks_nothing = min && number_of(*min) == 0 && !member(*each.schema, "maxContains");
     if (member(*each.schema, "contains") && !asks_nothing) found.push_back(each.schema);
   }
   return found;
@@ -36,16 +36,16 @@ std::vector<const json::value*> contained_of(const schema_case& applied) {
 std::optional<std::string> schema_writer::array(const schema_case& applied) {
   auto count = cases_.count_of(applied, "minItems", "maxItems");
   const auto prefix = cases_.prefix_of(applied);
-  for (std::size_t i = 0; i <= prefix && i < count.most; ++i)
-    if (cases_.is_empty(cases_.item_of(applied, i))) count.most = i;
-  if (count.least > count.most) return std::nullopt;
-  if (count.least > max_items)
+  for (std::size_t i = 0; i <= prefix && i < count.max; ++i)
+    if (cases_.is_empty(cases_.item_of(applied, i))) count.max = i;
+  if (count.min > count.max) return std::nullopt;
+  if (count.min > max_items)
     cases_.refuse(applied, {"minItems"}, "minItems is supported up to " + std::to_string(max_items) + " items");
-  const bool are_distinct = asks_for_distinct_items(applied) && count.most > 1;
+  const bool are_distinct = asks_for_distinct_items(applied) && count.max > 1;
   const bool are_contained = !contained_of(applied).empty();
   if (are_distinct && !are_contained)
     if (const auto values = prefix == 0 ? listed_values(cases_.item_of(applied, 0)) : std::nullopt) {
-      if (values->size() < count.least) return std::nullopt;
+      if (values->size() < count.min) return std::nullopt;
       if (values->size() <= max_items_in_any_order) return few_distinct_items(*values, count);
     }
   const auto open = are_distinct ? distinct_bracket(applied, prefix, count) : literal("[");
@@ -57,15 +57,15 @@ std::optional<std::string> schema_writer::array(const schema_case& applied) {
 
 /// From the last of the items with schemas of their own to the first one: there may be thousands.
 std::string schema_writer::items(const schema_case& applied, std::size_t prefix, repetition count) {
-  const auto own = static_cast<std::size_t>(std::min<std::uint64_t>(prefix, count.most));
+  const auto own = static_cast<std::size_t>(std::min<std::uint64_t>(prefix, count.max));
   std::vector<std::string> first;
   for (std::size_t i = 0; i < own; ++i) first.push_back(item(applied, i));
-  auto result = own == count.most ? literal("") : items_alike(applied, own, count);
+  auto result = own == count.max ? literal("") : items_alike(applied, own, count);
   for (auto done = own; done-- > 0;) {
     const auto rest = rules_.new_name("items");
     rules_.add(rest, result);
     result = done == 0 ? sequence({first[done], rest}) : sequence({separator, first[done], rest});
-    if (done >= count.least) result = optional(result);
+    if (done >= count.min) result = optional(result);
   }
   return result;
 }
@@ -76,11 +76,10 @@ std::string schema_writer::item(const schema_case& applied, std::size_t index) {
 
 std::string schema_writer::items_alike(const schema_case& applied, std::size_t done, repetition count) {
   const auto element = item(applied, done);
-  const auto least = less(count.least, done), most = less(count.most, done);
-  if (done > 0) return counted(sequence({separator, element}), {least, most}, rules_);
-  const auto items =
-      sequence({element, counted(sequence({separator, element}), {less(least, 1), less(most, 1)}, rules_)});
-  return least == 0 ? optional(items) : items;
+  const auto min = less(count.min, done), max = less(count.max, done);
+  if (done > 0) return counted(sequence({separator, element}), {min, max}, rules_);
+  const auto items = sequence({element, counted(sequence({separator, element}), {less(min, 1), less(max, 1)}, rules_)});
+  return min == 0 ? optional(items) : items;
 }
 
 std::optional<std::string> schema_writer::items_with_contained(const schema_case& applied, std::size_t prefix,
@@ -100,7 +99,7 @@ std::optional<std::string> schema_writer::items_with_contained(const schema_case
     if (cases_.is_empty(item)) return std::nullopt;
     return sequence({rule_of(item), "ws"});
   };
-  const auto* remaining = times.most == repetition::unlimited ? nullptr : &cases_.without(wanted);
+  const auto* remaining = times.max == repetition::unlimited ? nullptr : &cases_.without(wanted);
   return kept(applied, {"contains"}, [&] {
     return add_item_sequence({.item = [&](std::size_t index) { return rule_with(index, remaining); },
                               .wanted = [&](std::size_t index) { return rule_with(index, &wanted); },
@@ -143,11 +142,11 @@ std::optional<std::string> schema_writer::few_distinct_items(const std::vector<j
 /// Where an item is needed, there has to be one that did not come yet.
 std::string schema_writer::distinct_bracket(const schema_case& applied, std::size_t prefix, repetition count) {
   schema_set wanted;
-  auto needed = count.least;
+  auto needed = count.min;
   for (const auto* schema : contained_of(applied)) {
     wanted.insert(member(*schema, "contains"));
-    const auto* least = member(*schema, "minContains");
-    needed = std::max(needed, least ? static_cast<std::uint64_t>(number_of(*least)) : 1);
+    const auto* min = member(*schema, "minContains");
+    needed = std::max(needed, min ? static_cast<std::uint64_t>(number_of(*min)) : 1);
     if (member(*schema, "maxContains"))
       cases_.refuse(applied, {"uniqueItems"}, "\"uniqueItems\" beside \"maxContains\" is not supported");
   }
@@ -172,7 +171,7 @@ bool schema_writer::are_endless_strings(const schema_set& schemas) {
     };
     if (cases_.values_of(alternative) || std::ranges::any_of(all_value_types, is_other)) return false;
     const auto strings = cases_.strings_of(alternative);
-    return strings.lengths.most == repetition::unlimited && strings.patterns.empty() && strings.denied.empty() &&
+    return strings.lengths.max == repetition::unlimited && strings.patterns.empty() && strings.denied.empty() &&
            strings.excluded.empty();
   });
 }

@@ -112,8 +112,8 @@ struct schema_cases::pending {
 };
 
 void schema_budget::check_nesting(std::size_t schemas) {
-  constexpr std::size_t most = 200;
-  if (schemas > most) throw schema_size_error("JSON schema: it nests more than " + std::to_string(most) + " schemas");
+  constexpr std::size_t max = 200;
+  if (schemas > max) throw schema_size_error("JSON schema: it nests more than " + std::to_string(max) + " schemas");
 }
 
 void schema_budget::spend() {
@@ -253,7 +253,7 @@ const json::value& schema_cases::without(const json::value& schema) {
 }
 
 bool schema_cases::is_empty(const string_rules& strings) {
-  if (strings.lengths.least > strings.lengths.most) return true;
+  if (strings.lengths.min > strings.lengths.max) return true;
   if (strings.patterns.size() + strings.denied.size() < 2) return false;
   try {
     return !strings_in_json(strings);
@@ -290,8 +290,8 @@ bool schema_cases::is_empty(const schema_case& applied) {
 
 bool schema_cases::is_empty_array(const schema_case& applied) {
   const auto count = count_of(applied, "minItems", "maxItems");
-  if (count.least > count.most) return true;
-  const auto needed = std::min<std::uint64_t>(count.least, prefix_of(applied) + 1);
+  if (count.min > count.max) return true;
+  const auto needed = std::min<std::uint64_t>(count.min, prefix_of(applied) + 1);
   for (std::size_t i = 0; i < needed; ++i)
     if (is_empty(item_of(applied, i))) return true;
   return false;
@@ -300,7 +300,7 @@ bool schema_cases::is_empty_array(const schema_case& applied) {
 bool schema_cases::is_empty_object(const schema_case& applied) {
   const auto count = count_of(applied, "minProperties", "maxProperties");
   const auto required = required_of(applied);
-  return count.least > count.most || required.size() > count.most ||
+  return count.min > count.max || required.size() > count.max ||
          std::ranges::any_of(required, [&](const auto& name) { return is_empty(property_of(applied, name)); });
 }
 
@@ -401,13 +401,13 @@ string_rules schema_cases::strings_of(const schema_case& applied) const {
   return strings;
 }
 
-repetition schema_cases::count_of(const schema_case& applied, const char* least, const char* most) const {
+repetition schema_cases::count_of(const schema_case& applied, const char* min, const char* max) const {
   repetition count;
   for (const auto& each : applied) {
-    if (const auto* value = member(*each.schema, least))
-      count.least = std::max(count.least, static_cast<std::uint64_t>(number_of(*value)));
-    if (const auto* value = member(*each.schema, most))
-      count.most = std::min(count.most, static_cast<std::uint64_t>(number_of(*value)));
+    if (const auto* value = member(*each.schema, min))
+      count.min = std::max(count.min, static_cast<std::uint64_t>(number_of(*value)));
+    if (const auto* value = member(*each.schema, max))
+      count.max = std::min(count.max, static_cast<std::uint64_t>(number_of(*value)));
   }
   return count;
 }

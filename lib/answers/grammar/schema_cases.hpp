@@ -69,7 +69,7 @@ class schema_cases {
   bool excludes_integers(const schema_case& applied) const;
   std::vector<decimal> factors_of(const schema_case& applied) const;
   string_rules strings_of(const schema_case& applied) const;
-  repetition count_of(const schema_case& applied, const char* least, const char* most) const;
+  repetition count_of(const schema_case& applied, const char* min, const char* max) const;
   std::vector<std::string> required_of(const schema_case& applied) const;
   schema_set item_of(const schema_case& applied, std::size_t index) const;
   std::size_t prefix_of(const schema_case& applied) const;  ///< how many items have schemas of their own

@@ -29,26 +29,26 @@ std::uint64_t texts_of(const regex_node& node) {
   if (node.type == regex_node::kind::repeat) {
     const auto& part = node.parts.front();
     const auto texts = texts_of(part);
-    if (texts == 0 || node.times.most == 0) return node.times.least == 0 ? 1 : 0;
-    if (node.times.most == repetition::unlimited && lengths_of(part).most > 0) return repetition::unlimited;
-    return part.type == regex_node::kind::set ? power(texts, node.times.most) : texts;
+    if (texts == 0 || node.times.max == 0) return node.times.min == 0 ? 1 : 0;
+    if (node.times.max == repetition::unlimited && lengths_of(part).max > 0) return repetition::unlimited;
+    return part.type == regex_node::kind::set ? power(texts, node.times.max) : texts;
   }
-  std::uint64_t most = node.type == regex_node::kind::sequence ? 1 : 0;
+  std::uint64_t max = node.type == regex_node::kind::sequence ? 1 : 0;
   for (const auto& part : node.parts) {
     const auto texts = texts_of(part);
     if (texts == 0 && node.type == regex_node::kind::sequence) return 0;
-    most = std::max(most, texts);
+    max = std::max(max, texts);
   }
-  return most;
+  return max;
 }
 
 std::uint64_t texts_of(const string_rules& strings) {
   if (!strings.denied.empty() || strings.patterns.size() > 1) return 1;
   const bool is_plain = strings.patterns.empty();
   const bool has_lengths = strings.lengths != repetition{};
-  if (!is_plain && has_lengths && strings.lengths.most != repetition::unlimited) {
+  if (!is_plain && has_lengths && strings.lengths.max != repetition::unlimited) {
     const auto lengths = lengths_of(strings.patterns.begin()->second);
-    if (lengths.least < strings.lengths.least || lengths.most > strings.lengths.most) return 1;
+    if (lengths.min < strings.lengths.min || lengths.max > strings.lengths.max) return 1;
   }
   const auto total = is_plain ? texts_of(repeat_of(of_set(character_set::full()), strings.lengths))
                               : texts_of(strings.patterns.begin()->second);
@@ -58,10 +58,10 @@ std::uint64_t texts_of(const string_rules& strings) {
 
 std::uint64_t numbers_in(const number_range& range) {
   if (range.empty()) return 0;
-  if (!range.least || !range.most) return repetition::unlimited;
-  if (!range.integer) return range.least->value == range.most->value ? 1 : repetition::unlimited;
+  if (!range.min || !range.max) return repetition::unlimited;
+  if (!range.integer) return range.min->value == range.max->value ? 1 : repetition::unlimited;
   const auto value_of = [](const bound& end) { return std::stold(end.value.text()); };
-  const auto span = std::floor(value_of(*range.most)) - std::ceil(value_of(*range.least)) - 1;
+  const auto span = std::floor(value_of(*range.max)) - std::ceil(value_of(*range.min)) - 1;
   return span < 1 ? 1 : static_cast<std::uint64_t>(std::min(span, 1e15L));
 }
 
@@ -82,7 +82,7 @@ bool schema_cases::has_values(const schema_case& applied, std::uint64_t count) {
   if (allows(applied, value_type::number)) {
     const auto excluded = excluded_numbers(applied).size();
     const auto range = numbers_of(applied);
-    const bool is_bounded = range.least || range.most;
+    const bool is_bounded = range.min || range.max;
     if (!(is_bounded && !factors_of(applied).empty()) && numbers_in(range) >= count + excluded) return true;
   }
   if (allows(applied, value_type::string) && texts_of(strings_of(applied)) >= count) return true;
@@ -92,8 +92,8 @@ bool schema_cases::has_values(const schema_case& applied, std::uint64_t count) {
 
 bool schema_cases::has_arrays(const schema_case& applied, std::uint64_t count) {
   if (is_empty_array(applied)) return false;
-  const auto most = count_of(applied, "minItems", "maxItems").most;
-  return most > 0 && has_values(item_of(applied, 0), count);
+  const auto max = count_of(applied, "minItems", "maxItems").max;
+  return max > 0 && has_values(item_of(applied, 0), count);
 }
 
 /// By the values of one property: of one that is required, or that may be there besides.
@@ -102,7 +102,7 @@ bool schema_cases::has_objects(const schema_case& applied, std::uint64_t count) 
   const auto required = required_of(applied);
   if (std::ranges::any_of(required, [&](const auto& name) { return has_values(property_of(applied, name), count); }))
     return true;
-  if (count_of(applied, "minProperties", "maxProperties").most <= required.size()) return false;
+  if (count_of(applied, "minProperties", "maxProperties").max <= required.size()) return false;
   for (const auto& each : applied)
     if (const auto* properties = member(*each.schema, "properties"))
       for (const auto& property : properties->get_object())

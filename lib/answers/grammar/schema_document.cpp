@@ -96,11 +96,11 @@ void schema_document::check(const json::value& schema) const {
 }
 
 void schema_document::count_comparisons(std::size_t more) const {
-  constexpr auto most = std::size_t{1} << 28;
+  constexpr auto max = std::size_t{1} << 28;
   comparisons_ += more;
   count_steps(more);
-  if (comparisons_ > most)
-    throw schema_size_error("JSON schema: its values and keywords take more than " + std::to_string(most) +
+  if (comparisons_ > max)
+    throw schema_size_error("JSON schema: its values and keywords take more than " + std::to_string(max) +
                             " comparisons");
 }
 

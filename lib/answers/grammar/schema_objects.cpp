@@ -214,24 +214,24 @@ void schema_writer::add_names(const schema_case& applied, const schema_case& nam
 }
 
 bool schema_writer::limit_count(const schema_case& applied, members& layout) {
-  const auto& [least, most] = layout.count;
+  const auto& [min, max] = layout.count;
   const auto listed = layout.listed();
-  if (least > most || layout.required.size() > most) return false;
-  if (!layout.other && least > listed) return false;
+  if (min > max || layout.required.size() > max) return false;
+  if (!layout.other && min > listed) return false;
   if (layout.required.size() > max_required)
     cases_.refuse(applied, {"required"},
                   std::to_string(layout.required.size()) + " required properties exceed the limit of " +
                       std::to_string(max_required));
-  if (least > listed + 1 && !layout.others_are_endless)
+  if (min > listed + 1 && !layout.others_are_endless)
     cases_.refuse(
         applied, {"minProperties"},
         "minProperties above the number of listed properties is supported where the names of others are free");
-  const bool is_limited = most < listed || (layout.other && most != repetition::unlimited);
-  layout.counted = is_limited ? most : std::max<std::uint64_t>(least, 1);
+  const bool is_limited = max < listed || (layout.other && max != repetition::unlimited);
+  layout.counted = is_limited ? max : std::max<std::uint64_t>(min, 1);
   const auto places = (layout.required.size() + 1) << std::min(layout.optional.size(), max_written_apart + 1);
   layout.are_distinct = layout.optional.size() > max_written_apart ||
                         (!layout.optional.empty() && places > max_places_apart) ||
-                        (layout.other && (least > 1 || is_limited));
+                        (layout.other && (min > 1 || is_limited));
   if ((layout.required.size() + 1) * layout.counted > max_counts)
     cases_.refuse(applied, {"maxProperties", "minProperties"},
                   "minProperties and maxProperties are supported for up to " + std::to_string(max_counts) +
@@ -258,7 +258,7 @@ std::string schema_writer::any_optional_of(members& layout) {
 
 std::vector<schema_writer::member_step> schema_writer::steps_at(members& layout, const member_place& place) {
   const auto& [done, required, written] = place;
-  const auto left = less(layout.count.most, done);
+  const auto left = less(layout.count.max, done);
   std::vector<member_step> steps;
   if (left == 0 || layout.required.size() - required > left) return steps;
   const auto go_on = [&](const std::string& part, std::size_t next_required, std::uint32_t next_written) {
@@ -277,7 +277,7 @@ std::vector<schema_writer::member_step> schema_writer::steps_at(members& layout,
 }
 
 std::optional<std::string> schema_writer::members_at(members& layout, const member_place& place) {
-  if (layout.required.size() - place.required > less(layout.count.most, place.done)) return std::nullopt;
+  if (layout.required.size() - place.required > less(layout.count.max, place.done)) return std::nullopt;
   std::vector<std::string> again, further;
   for (const auto& [part, next] : steps_at(layout, place)) {
     if (next == place)
@@ -285,7 +285,7 @@ std::optional<std::string> schema_writer::members_at(members& layout, const memb
     else if (const auto& rest = layout.tails.at(next))
       add(further, sequence({part, *rest}));
   }
-  if (place.required == layout.required.size() && place.done >= layout.count.least)
+  if (place.required == layout.required.size() && place.done >= layout.count.min)
     further.push_back(members_behind(layout, place.done));
   if (further.empty()) return std::nullopt;
   if (again.empty()) return alternatives(further);

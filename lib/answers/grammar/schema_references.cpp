@@ -115,12 +115,12 @@ class resolver {
 
   /// Accounts for the texts of a place: each may be as long as the whole schema.
   void count_place(std::string_view pointer, std::string_view more) {
-    constexpr std::size_t most = std::size_t{64} << 20, bytes_of_step = 16;
+    constexpr std::size_t max = std::size_t{64} << 20, bytes_of_step = 16;
     const auto bytes = pointer.size() + more.size();
     count_steps(1 + bytes / bytes_of_step);
     place_bytes_ += bytes;
-    if (place_bytes_ > most)
-      throw schema_size_error("JSON schema: the pointers to its parts take more than " + std::to_string(most) +
+    if (place_bytes_ > max)
+      throw schema_size_error("JSON schema: the pointers to its parts take more than " + std::to_string(max) +
                               " bytes");
   }
 

@@ -79,10 +79,10 @@ class checker {
 
   bool number(const json::value& schema, const json::value& value) {
     const auto magnitude = number_of(value);
-    if (const auto* least = member(schema, "minimum"); least && magnitude < number_of(*least)) return false;
-    if (const auto* most = member(schema, "maximum"); most && magnitude > number_of(*most)) return false;
-    if (const auto* least = member(schema, "exclusiveMinimum"); least && magnitude <= number_of(*least)) return false;
-    if (const auto* most = member(schema, "exclusiveMaximum"); most && magnitude >= number_of(*most)) return false;
+    if (const auto* min = member(schema, "minimum"); min && magnitude < number_of(*min)) return false;
+    if (const auto* max = member(schema, "maximum"); max && magnitude > number_of(*max)) return false;
+    if (const auto* min = member(schema, "exclusiveMinimum"); min && magnitude <= number_of(*min)) return false;
+    if (const auto* max = member(schema, "exclusiveMaximum"); max && magnitude >= number_of(*max)) return false;
     const auto* factor = member(schema, "multipleOf");
     if (!factor) return true;
     const auto number = decimal::parse(number_text(value)), unit = decimal::parse(number_text(*factor));
@@ -94,8 +94,8 @@ class checker {
   bool text(const json::value& schema, const json::value& value) {
     const std::string_view characters(value.get_string());
     const auto length = static_cast<long double>(character_count(characters));
-    if (const auto* least = member(schema, "minLength"); least && length < number_of(*least)) return false;
-    if (const auto* most = member(schema, "maxLength"); most && length > number_of(*most)) return false;
+    if (const auto* min = member(schema, "minLength"); min && length < number_of(*min)) return false;
+    if (const auto* max = member(schema, "maxLength"); max && length > number_of(*max)) return false;
     if (const auto* pattern = member(schema, "pattern");
         pattern && !matches(parse_pattern(document_, schema, "pattern", pattern->get_string()), characters))
       return false;
@@ -109,8 +109,8 @@ class checker {
     const auto size = static_cast<long double>(items.size());
     if (member(schema, "unevaluatedItems"))
       document_.refuse(schema, "unevaluatedItems", "unevaluatedItems beside enum or const is not supported");
-    if (const auto* least = member(schema, "minItems"); least && size < number_of(*least)) return false;
-    if (const auto* most = member(schema, "maxItems"); most && size > number_of(*most)) return false;
+    if (const auto* min = member(schema, "minItems"); min && size < number_of(*min)) return false;
+    if (const auto* max = member(schema, "maxItems"); max && size > number_of(*max)) return false;
     if (const auto* unique = member(schema, "uniqueItems"); unique && unique->get_bool() && !all_differ(items))
       return false;
     for (std::size_t i = 0; i < items.size(); ++i)
@@ -122,9 +122,9 @@ class checker {
     const auto& wanted = *member(schema, "contains");
     const auto count = static_cast<long double>(
         std::ranges::count_if(items, [&](const json::value& item) { return check(wanted, item); }));
-    const auto* least = member(schema, "minContains");
-    const auto* most = member(schema, "maxContains");
-    return count >= (least ? number_of(*least) : 1) && (!most || count <= number_of(*most));
+    const auto* min = member(schema, "minContains");
+    const auto* max = member(schema, "maxContains");
+    return count >= (min ? number_of(*min) : 1) && (!max || count <= number_of(*max));
   }
 
   static bool all_differ(const json::array& items) {
@@ -140,8 +140,8 @@ class checker {
     const auto has = [&](const json::value& key) { return members.contains(key.get_string()); };
     if (member(schema, "unevaluatedProperties"))
       document_.refuse(schema, "unevaluatedProperties", "unevaluatedProperties beside enum or const is not supported");
-    if (const auto* least = member(schema, "minProperties"); least && size < number_of(*least)) return false;
-    if (const auto* most = member(schema, "maxProperties"); most && size > number_of(*most)) return false;
+    if (const auto* min = member(schema, "minProperties"); min && size < number_of(*min)) return false;
+    if (const auto* max = member(schema, "maxProperties"); max && size > number_of(*max)) return false;
     if (const auto* required = member(schema, "required"); required && !std::ranges::all_of(required->get_array(), has))
       return false;
     for (const auto& each : members)

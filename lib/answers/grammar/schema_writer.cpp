@@ -154,16 +154,16 @@ std::optional<std::string> schema_writer::listed_multiples(const schema_case& ap
   const auto refuse = [&] {
     cases_.refuse(applied, {"multipleOf"}, "multipleOf beside minimum or maximum is supported for up to 1000 integers");
   };
-  if (!range.least || !range.most || !factor.fraction.empty()) refuse();
+  if (!range.min || !range.max || !factor.fraction.empty()) refuse();
   const auto value_of = [](const decimal& number) { return std::stold(number.text()); };
-  const auto first = value_of(range.least->value), last = value_of(range.most->value), step = value_of(factor);
+  const auto first = value_of(range.min->value), last = value_of(range.max->value), step = value_of(factor);
   if (first < -1e15L || last > 1e15L || (last - first) / step > 1000) refuse();
   std::vector<std::string> parts;
   for (auto multiplier = std::ceil(first / step); multiplier * step <= last; ++multiplier) {
     const auto value = static_cast<std::int64_t>(multiplier * step);
     const auto as_decimal = *decimal::parse(std::to_string(value));
-    if (range.least->excluded && as_decimal == range.least->value) continue;
-    if (range.most->excluded && as_decimal == range.most->value) continue;
+    if (range.min->excluded && as_decimal == range.min->value) continue;
+    if (range.max->excluded && as_decimal == range.max->value) continue;
     parts.push_back(literal(std::to_string(value)));
   }
   if (parts.empty()) return std::nullopt;

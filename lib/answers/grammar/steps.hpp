@@ -19,8 +19,8 @@ inline bool count_step() {
 }
 
 inline void count_steps(std::uint64_t steps) {
-  constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
-  steps_left -= static_cast<std::int64_t>(steps < most ? steps : most);
+  constexpr std::uint64_t max = std::numeric_limits<std::int32_t>::max();
+  steps_left -= static_cast<std::int64_t>(steps < max ? steps : max);
   if (steps_left < 0) check_steps();
 }
 

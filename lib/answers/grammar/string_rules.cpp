@@ -72,7 +72,7 @@ class exclusion {
   node root_;
 };
 
-bool is_within(repetition inner, repetition outer) { return outer.least <= inner.least && inner.most <= outer.most; }
+bool is_within(repetition inner, repetition outer) { return outer.min <= inner.min && inner.max <= outer.max; }
 
 std::uint64_t less(std::uint64_t count, std::uint64_t taken) {
   if (count == repetition::unlimited) return count;
@@ -83,61 +83,61 @@ std::uint64_t less(std::uint64_t count, std::uint64_t taken) {
 bool limit_length(regex_node& node, repetition lengths) {
   if (is_within(lengths_of(node), lengths)) return true;
   if (node.type == kind::repeat && node.parts.front().type == kind::set) {
-    node.times = {std::max(node.times.least, lengths.least), std::min(node.times.most, lengths.most)};
-    return node.times.least <= node.times.most;
+    node.times = {std::max(node.times.min, lengths.min), std::min(node.times.max, lengths.max)};
+    return node.times.min <= node.times.max;
   }
   if (node.type != kind::sequence) return false;
   regex_node* varying = nullptr;
   std::uint64_t fixed = 0;
   for (auto& part : node.parts) {
     const auto length = lengths_of(part);
-    if (length.least == length.most) {
-      fixed += length.least;
+    if (length.min == length.max) {
+      fixed += length.min;
     } else if (varying) {
       return false;
     } else {
       varying = &part;
     }
   }
-  if (!varying || lengths.most < fixed) return false;
-  return limit_length(*varying, {less(lengths.least, fixed), less(lengths.most, fixed)});
+  if (!varying || lengths.max < fixed) return false;
+  return limit_length(*varying, {less(lengths.min, fixed), less(lengths.max, fixed)});
 }
 
-bool shorten(regex_node& node, std::uint64_t most);
+bool shorten(regex_node& node, std::uint64_t max);
 
-bool shorten_repeat(regex_node& node, std::uint64_t most) {
+bool shorten_repeat(regex_node& node, std::uint64_t max) {
   auto& [min_times, max_times] = node.times;
   const auto times = std::max<std::uint64_t>(min_times, 1);
-  if (!shorten(node.parts.front(), most / times)) return min_times == 0 && (max_times = 0, true);
+  if (!shorten(node.parts.front(), max / times)) return min_times == 0 && (max_times = 0, true);
   const auto part = lengths_of(node.parts.front());
-  if (part.most > 0) max_times = std::min(max_times, std::max(most / part.most, times));
+  if (part.max > 0) max_times = std::min(max_times, std::max(max / part.max, times));
   return true;
 }
 
 /// Each part gets as much of what is left as those behind it.
-bool shorten_sequence(regex_node& node, std::uint64_t most) {
-  auto left = most - lengths_of(node).least;
+bool shorten_sequence(regex_node& node, std::uint64_t max) {
+  auto left = max - lengths_of(node).min;
   auto varying = std::ranges::count_if(node.parts, [](const regex_node& part) {
     const auto length = lengths_of(part);
-    return length.least != length.most;
+    return length.min != length.max;
   });
   for (auto& part : node.parts) {
     const auto length = lengths_of(part);
-    if (length.least == length.most) continue;
-    if (!shorten(part, length.least + left / static_cast<std::uint64_t>(varying--))) return false;
-    left -= lengths_of(part).most - length.least;
+    if (length.min == length.max) continue;
+    if (!shorten(part, length.min + left / static_cast<std::uint64_t>(varying--))) return false;
+    left -= lengths_of(part).max - length.min;
   }
   return true;
 }
 
 /// Leaves some of the matches with so many characters at most. Says whether there are any.
-bool shorten(regex_node& node, std::uint64_t most) {
+bool shorten(regex_node& node, std::uint64_t max) {
   const auto length = lengths_of(node);
-  if (length.most <= most) return true;
-  if (length.least > most) return false;
-  if (node.type == kind::repeat) return shorten_repeat(node, most);
-  if (node.type == kind::sequence) return shorten_sequence(node, most);
-  std::erase_if(node.parts, [&](regex_node& part) { return !shorten(part, most); });
+  if (length.max <= max) return true;
+  if (length.min > max) return false;
+  if (node.type == kind::repeat) return shorten_repeat(node, max);
+  if (node.type == kind::sequence) return shorten_sequence(node, max);
+  std::erase_if(node.parts, [&](regex_node& part) { return !shorten(part, max); });
   return !node.parts.empty();
 }
 
@@ -164,7 +164,7 @@ std::optional<regex_node> intersection_of(const string_rules& strings) {
 regex_node string_characters() { return repeat_of(character(), {}); }
 
 std::optional<regex_node> strings_without_quotes(const string_rules& strings) {
-  if (strings.lengths.least > strings.lengths.most) return std::nullopt;
+  if (strings.lengths.min > strings.lengths.max) return std::nullopt;
   const bool has_patterns = !strings.patterns.empty() || !strings.denied.empty();
   if (!has_patterns && strings.excluded.empty()) return repeat_of(of_set(character_set::full()), strings.lengths);
   if (!has_patterns && strings.lengths == repetition{}) return exclusion(strings.excluded).run();
@@ -173,14 +173,13 @@ std::optional<regex_node> strings_without_quotes(const string_rules& strings) {
     return intersection_of(strings);
   } catch (const grammar_error&) {  // some of the texts instead
     auto pattern = only_pattern(strings);
-    if (!pattern || lengths_of(*pattern).least < strings.lengths.least || !shorten(*pattern, strings.lengths.most))
-      throw;
+    if (!pattern || lengths_of(*pattern).min < strings.lengths.min || !shorten(*pattern, strings.lengths.max)) throw;
     return pattern;
   }
 }
 
 std::optional<regex_node> strings_in_json(const string_rules& strings) {
-  if (strings.lengths.least > strings.lengths.most) return std::nullopt;
+  if (strings.lengths.min > strings.lengths.max) return std::nullopt;
   if (strings.unlimited()) return in_quotes(string_characters());
   if (strings.patterns.empty() && strings.denied.empty() && strings.excluded.empty())
     return in_quotes(repeat_of(counted_character(), strings.lengths));

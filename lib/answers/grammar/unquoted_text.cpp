@@ -185,10 +185,10 @@ class text_automaton {
   }
 
   void write_repeat(const remainder& left, std::size_t place, std::size_t index) {
-    const auto& [least, most] = left.node->times;
-    if (left.done >= least) jump(left.then, place, index);
-    if (left.done == most) return;
-    const auto done = most == repetition::unlimited ? std::min(left.done + 1, least) : left.done + 1;
+    const auto& [min, max] = left.node->times;
+    if (left.done >= min) jump(left.then, place, index);
+    if (left.done == max) return;
+    const auto done = max == repetition::unlimited ? std::min(left.done + 1, min) : left.done + 1;
     jump(rest({&left.node->parts.front(), 0, rest({left.node, done, left.then})}), place, index);
   }
 

@@ -185,14 +185,14 @@ session_writer::session_writer(std::string name, const session& state, std::shar
 }
 
 std::span<const std::byte> session_writer::next() {
-  while (rest_.empty() && part_ != part::end) go_on();
+  while (rest_.empty() && part_ != part::end) begin_next_part();
   const auto piece = rest_.first(std::min(largest_piece, rest_.size()));
   if (part_ == part::body) sum_.add(piece);
   rest_ = rest_.subspan(piece.size());
   return piece;
 }
 
-void session_writer::go_on() {
+void session_writer::begin_next_part() {
   if (part_ == part::checksum) {
     part_ = part::end;
     return;

@@ -82,7 +82,7 @@ class session_writer {
  private:
   enum class part : std::uint8_t { head, body, checksum, end };
 
-  void go_on();
+  void begin_next_part();
   std::span<const std::byte> next_of_body() const;
 
   std::string name_;

@@ -110,9 +110,9 @@ void swap_store::begin(const scheduler::swapping_out& swap, swap_listener& liste
 void swap_store::copy_out(const scheduler::swapping_out& swap, std::shared_ptr<stored_snapshot> snapshot,
                           swap_listener& listener) noexcept try {
   std::shared_ptr<compressed_snapshot> compressed;
-  if (!swap.beside && room_.format != swap_format::exact)
+  if (!swap.is_copy && room_.format != swap_format::exact)
     compressed = std::make_shared<compressed_snapshot>(slots_.runs(swap.slot, swap.length), snapshot->encoder_input());
-  if (!swap.beside) find_room(compressed ? compressed->kept() : *snapshot);
+  if (!swap.is_copy) find_room(compressed ? compressed->kept() : *snapshot);
   kept_[swap.name] = compressed ? std::shared_ptr<const kv_snapshot>(compressed) : snapshot;
   const auto target = snapshot->bytes();
   transfer([&](cache::transfer& transfer) {

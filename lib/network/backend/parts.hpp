@@ -260,10 +260,10 @@ struct block {
   typename B::norm pre_norm;
   residual<typename B::norm> after;
   bool parallel;  ///< reads the x that the block before it read
-  models::passed_on passes = models::passed_on::nothing;
+  models::feed feeds_next = models::feed::nothing;
 
   /// What becomes of the sum of the results of this block and the parallel ones behind it, each after its own `after`.
-  std::optional<residual<typename B::norm>> joint = {};
+  std::optional<residual<typename B::norm>> shared_norm = {};
 
   bool mixes_tokens() const {
     return std::visit([](const auto& kind) { return kind.mixes_tokens; }, part);

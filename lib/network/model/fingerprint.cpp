@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -16,10 +15,6 @@
 #include <vector>
 
 namespace cogen::nn {
-
-/// The number of a type in fingerprints. Sessions and stored prefixes know their model by them, so it never changes.
-int fingerprint_number(element_type type);  // for tests, too
-
 namespace {
 
 /// Of each end of a weight.
@@ -32,7 +27,7 @@ void add_rows(load::checksum& sum, const load::weight& tensor, std::int64_t firs
 }
 
 void add(load::checksum& sum, const load::weight& tensor) {
-  sum.add(fmt::format("{} {} {};", tensor.name(), fingerprint_number(tensor.type()), fmt::join(tensor.shape(), " ")));
+  sum.add(fmt::format("{} {} {};", tensor.name(), static_cast<int>(tensor.type()), fmt::join(tensor.shape(), " ")));
   const auto row_bytes = std::max<std::int64_t>(1, static_cast<std::int64_t>(tensor.row_bytes()));
   const auto rows = std::clamp<std::int64_t>(bytes_read / row_bytes, 1, tensor.rows());
   add_rows(sum, tensor, 0, rows);
@@ -90,14 +85,6 @@ std::string text_of(const models::model_spec& spec) {
 }
 
 }  // namespace
-
-int fingerprint_number(element_type type) {
-  using enum element_type;
-  static constexpr element_type numbered[] = {f32,  f16,  bf16, f64,     i8,   i16,    i32,    i64,  u8,
-                                              u16,  u32,  u64,  boolean, q4_0, q4_1,   q5_0,   q5_1, q8_0,
-                                              q4_k, q5_k, q6_k, q2_k,    q3_k, iq4_nl, iq4_xs, mxfp4};
-  return static_cast<int>(std::ranges::find(numbered, type) - std::begin(numbered));
-}
 
 std::string fingerprint_of(const load::checkpoint& files, const load::model_config& config,
                            const models::model_spec& spec) {

@@ -1,6 +1,6 @@
-#include "formats/checkpoint/mamba_fields.hpp"
 #include "network/models/families.hpp"
 #include "network/models/like_llama.hpp"
+#include "network/models/mamba_fields.hpp"
 #include "network/models/mamba_mixer.hpp"
 
 #include <vector>
@@ -17,7 +17,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   add_layers(spec, config,
              {.attends = attends,
               .attention = attention(config),
-              .other = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config),
+              .other = mamba2_mixer(fields, read_granite_mamba2_fields(fields, config), config),
               .other_prefix = "mamba.",
               .mlp = gated_mlp(config),
               .mlp_prefix = "feed_forward.",

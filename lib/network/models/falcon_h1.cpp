@@ -1,6 +1,6 @@
-#include "formats/checkpoint/mamba_fields.hpp"
 #include "network/models/families.hpp"
 #include "network/models/like_llama.hpp"
+#include "network/models/mamba_fields.hpp"
 #include "network/models/mamba_mixer.hpp"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ attention_spec scaled_attention(const load::config_fields& fields, const load::m
 }
 
 mamba2_spec scaled_mixer(const load::config_fields& fields, const load::model_config& config) {
-  auto mixer = mamba2_mixer(fields, load::read_falcon_mamba2_fields(fields, config), config);
+  auto mixer = mamba2_mixer(fields, read_falcon_mamba2_fields(fields, config), config);
   const auto in = multiplier(fields, "ssm_in_multiplier");
   if (in != 1 && mixer.bias) fields.refuse("mamba_proj_bias", "it is read without ssm_in_multiplier");
   if (fields.boolean("projectors_bias", fields.is_gguf() && mixer.bias) != mixer.bias)

@@ -1,5 +1,5 @@
-#include "formats/checkpoint/gemma3_fields.hpp"
 #include "network/models/families.hpp"
+#include "network/models/gemma3_fields.hpp"
 #include "network/models/like_llama.hpp"
 
 #include <cmath>
@@ -58,7 +58,7 @@ model_spec describe_gemma2(const load::config_fields& fields, const load::model_
 }
 
 model_spec describe_gemma3(const load::config_fields& fields, const load::model_config& config) {
-  const auto own = load::read_gemma3_fields(fields, config);
+  const auto own = read_gemma3_fields(fields, config);
   auto spec = gemma_decoder(config);
   spec.head.softcap = static_cast<float>(own.logit_cap);
   if (!own.causal) spec.pooling = pooling_spec();

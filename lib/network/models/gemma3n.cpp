@@ -1,6 +1,6 @@
 #include "formats/checkpoint/field_ranges.hpp"
-#include "formats/checkpoint/gemma3_fields.hpp"
 #include "network/models/families.hpp"
+#include "network/models/gemma3_fields.hpp"
 #include "network/models/kv_sharing.hpp"
 #include "network/models/layer_inputs.hpp"
 #include "network/models/like_llama.hpp"
@@ -51,7 +51,7 @@ class gemma3n_layers {
   gemma3n_layers(const load::config_fields& fields, const load::model_config& config)
       : fields_(fields),
         config_(config),
-        own_(load::read_gemma3_fields(fields, config, 5)),
+        own_(read_gemma3_fields(fields, config, 5)),
         first_shared_(config.layers - fields.integer("num_kv_shared_layers", {0, config.layers - 1}, 15)),
         shared_(shared_kv_layers(fields, own_.slides, first_shared_)),
         streams_(fields.integer("altup_num_inputs", {2, 64}, 4)),
@@ -134,7 +134,7 @@ class gemma3n_layers {
 
   const load::config_fields& fields_;
   const load::model_config& config_;
-  load::gemma3_fields own_;
+  gemma3_fields own_;
   std::int64_t first_shared_;
   std::vector<std::optional<int>> shared_;
   std::int64_t streams_, active_;
@@ -151,10 +151,6 @@ model_spec describe_gemma3n_text(const load::config_fields& fields, const load::
   return spec;
 }
 
-model_spec describe_gemma3n(const load::config_fields& fields, const load::model_config& config) {
-  return beside_encoders(gemma3n_text.describe(fields, config), "model.language_model.", gemma_encoders);
-}
-
 }  // namespace
 
 /// Gemma Team: several streams of hidden states, low-rank residuals beside attention, inputs of layers, sparse
@@ -163,6 +159,8 @@ const family gemma3n_text{
     .title = "Gemma 3n (text)", .fields = fields_of("gemma3n_text", "gemma3n"), .describe = describe_gemma3n_text};
 
 /// As checkpoints are published, with encoders of images and sounds, which are not read.
-const family gemma3n{.title = "Gemma 3n", .fields = fields_of("gemma3n", ""), .describe = describe_gemma3n};
+const family gemma3n{.title = "Gemma 3n",
+                     .fields = fields_of("gemma3n", ""),
+                     .describe = describe_beside_encoders<gemma3n_text, gemma_encoders>};
 
 }  // namespace cogen::models

@@ -176,7 +176,7 @@ class gemma4_layers {
   void add_experts(model_spec& spec, std::int64_t layer) const {
     const auto prefix = layer_prefix(layer);
     auto& dense = spec.blocks.back();
-    dense.joint = std::exchange(dense.after, rms_norm(config_, prefix + "post_feedforward_layernorm_1"));
+    dense.shared_norm = std::exchange(dense.after, rms_norm(config_, prefix + "post_feedforward_layernorm_1"));
     spec.blocks.push_back({.part = experts(prefix),
                            .prefix = prefix,
                            .pre_norm = rms_norm(config_, prefix + "pre_feedforward_layernorm_2"),
@@ -217,10 +217,6 @@ model_spec describe_gemma4_text(const load::config_fields& fields, const load::m
   return spec;
 }
 
-model_spec describe_gemma4(const load::config_fields& fields, const load::model_config& config) {
-  return beside_encoders(gemma4_text.describe(fields, config), "model.language_model.", gemma_encoders);
-}
-
 }  // namespace
 
 /// Gemma Team: Gemma 3 with norms whose weights do not count from 1, other heads in layers of full attention, layers
@@ -229,6 +225,8 @@ const family gemma4_text{
     .title = "Gemma 4 (text)", .fields = fields_of("gemma4_text", "gemma4"), .describe = describe_gemma4_text};
 
 /// As checkpoints are published, with encoders of images and sounds, which are not read.
-const family gemma4{.title = "Gemma 4", .fields = fields_of("gemma4", ""), .describe = describe_gemma4};
+const family gemma4{.title = "Gemma 4",
+                    .fields = fields_of("gemma4", ""),
+                    .describe = describe_beside_encoders<gemma4_text, gemma_encoders>};
 
 }  // namespace cogen::models

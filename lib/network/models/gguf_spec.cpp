@@ -128,7 +128,7 @@ class gguf_namer {
     std::visit([this](auto& part) { rename(part); }, block.part);
     rename_before(block, norm_name);
     rename(block.after, layer_name(block.after ? name_of(block.after->name, after) : after));
-    rename(block.joint, layer_name(after));
+    rename(block.shared_norm, layer_name(after));
     rename(block.post, layer_name(is_mlp(block) ? "layer_output_norm" : "attn_output_norm"));
     if (!block.scalar.empty()) block.scalar = layer_name("layer_output_scale");
   }

@@ -1,7 +1,7 @@
 #include "formats/checkpoint/field_ranges.hpp"
-#include "formats/checkpoint/mamba_fields.hpp"
 #include "network/models/families.hpp"
 #include "network/models/like_llama.hpp"
+#include "network/models/mamba_fields.hpp"
 #include "network/models/mamba_mixer.hpp"
 #include "network/models/mixture.hpp"
 
@@ -68,7 +68,7 @@ model_spec describe_granitemoehybrid(const load::config_fields& fields, const lo
   add_layers(spec, config,
              {.attends = attending_layers(fields, config),
               .attention = std::move(attends),
-              .other = mamba2_mixer(fields, load::read_granite_mamba2_fields(fields, config), config),
+              .other = mamba2_mixer(fields, read_granite_mamba2_fields(fields, config), config),
               .other_prefix = "mamba.",
               .mlp = shared,
               .mlp_prefix = ""});

@@ -1,6 +1,6 @@
-#include "formats/checkpoint/mamba_fields.hpp"
 #include "network/models/families.hpp"
 #include "network/models/like_llama.hpp"
+#include "network/models/mamba_fields.hpp"
 #include "network/models/mamba_mixer.hpp"
 #include "network/models/mixture.hpp"
 
@@ -11,7 +11,7 @@
 namespace cogen::models {
 namespace {
 
-mamba_spec normed_mixer(const load::jamba_fields& own, const load::model_config& config) {
+mamba_spec normed_mixer(const jamba_fields& own, const load::model_config& config) {
   auto mixer = mamba_mixer(own.mamba);
   mixer.norm_epsilon = config.rms_norm_eps;
   return mixer;
@@ -25,7 +25,7 @@ attention_spec without_positions(const load::model_config& config) {
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Jamba's is silu");
-  const auto own = load::read_jamba_fields(fields, config);
+  const auto own = read_jamba_fields(fields, config);
   auto spec = decoder(config, rms_norm(config, "model.final_layernorm"));
   std::vector<bool> attends;
   for (std::int64_t layer = 0; layer < config.layers; ++layer)

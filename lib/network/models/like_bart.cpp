@@ -1,6 +1,6 @@
 #include "network/models/like_bart.hpp"
 
-#include "formats/checkpoint/bart_fields.hpp"
+#include "network/models/bart_fields.hpp"
 #include "network/models/like_llama.hpp"
 
 #include <fmt/format.h>
@@ -93,7 +93,7 @@ void tie_tables(model_spec& spec) {
 
 model_spec like_bart(const load::config_fields& fields, const load::model_config& config,
                      const bart_differences& differs) {
-  const auto own = load::read_bart_fields(fields, config, differs.scaled_embedding);
+  const auto own = read_bart_fields(fields, config, differs.scaled_embedding);
   const auto scale = own.scale_embedding ? std::sqrt(static_cast<double>(config.hidden)) : 1.0;
   const half_maker encoder(config, differs, "model.encoder.", scale), decoder(config, differs, "model.decoder.", scale);
   model_spec spec{.embedding = decoder.embedding(),

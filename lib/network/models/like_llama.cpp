@@ -195,7 +195,7 @@ void put_under(const std::string& base, model_spec& spec) {
   for (auto* names : {&spec.embedding.names, &spec.head.names}) std::ranges::for_each(*names, move);
   for (auto& block : spec.blocks) {
     move(block.prefix);
-    for (auto* norm : {&block.pre_norm, &block.after, &block.post, &block.joint}) move_norm(*norm);
+    for (auto* norm : {&block.pre_norm, &block.after, &block.post, &block.shared_norm}) move_norm(*norm);
     if (auto* moe = std::get_if<moe_spec>(&block.part)) move_norm(moe->router.pre_norm);
     if (auto* low = std::get_if<low_rank_spec>(&block.part)) move(low->norm.name);
     if (auto* step = std::get_if<stream_step_spec>(&block.part)) move(step->norm.name);

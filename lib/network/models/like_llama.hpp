@@ -1,6 +1,7 @@
 #pragma once
 
 #include "formats/checkpoint/config_fields.hpp"
+#include "network/models/families.hpp"
 #include "network/models/model_spec.hpp"
 
 #include <cstdint>
@@ -100,6 +101,12 @@ std::vector<bool> rotating_layers(const load::config_fields& fields, const load:
 
 /// As checkpoints are published that have encoders of images or sounds, whose tensors are not read: names get the base.
 model_spec beside_encoders(model_spec spec, const std::string& base, std::span<const std::string_view> encoders);
+
+/// Of the family Text, as checkpoints are published with encoders.
+template <const family& Text, const auto& Encoders>
+model_spec describe_beside_encoders(const load::config_fields& fields, const load::model_config& config) {
+  return beside_encoders(Text.describe(fields, config), "model.language_model.", Encoders);
+}
 
 /// Gives all names another base.
 void put_under(const std::string& base, model_spec& spec);

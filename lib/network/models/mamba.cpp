@@ -1,6 +1,6 @@
-#include "formats/checkpoint/mamba_fields.hpp"
 #include "network/models/families.hpp"
 #include "network/models/like_llama.hpp"
+#include "network/models/mamba_fields.hpp"
 #include "network/models/mamba_mixer.hpp"
 
 #include <fmt/format.h>
@@ -28,12 +28,12 @@ model_spec only_mixers(const load::model_config& config, const Mixer& mixer) {
 
 model_spec describe_mamba(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Mamba's is silu");
-  return only_mixers(config, mamba_mixer(load::read_mamba_fields(fields, config)));
+  return only_mixers(config, mamba_mixer(read_mamba_fields(fields, config)));
 }
 
 model_spec describe_mamba2(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Mamba-2's is silu");
-  return only_mixers(config, mamba2_mixer(fields, load::read_mamba2_fields(fields, config), config));
+  return only_mixers(config, mamba2_mixer(fields, read_mamba2_fields(fields, config), config));
 }
 
 }  // namespace

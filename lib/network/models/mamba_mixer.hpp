@@ -1,6 +1,6 @@
 #pragma once
 
-#include "formats/checkpoint/mamba_fields.hpp"
+#include "network/models/mamba_fields.hpp"
 #include "network/models/model_spec.hpp"
 
 #include <limits>
@@ -8,7 +8,7 @@
 namespace cogen::models {
 
 /// A mixer as the configuration has it; without norms inside.
-inline mamba_spec mamba_mixer(const load::mamba_fields& fields) {
+inline mamba_spec mamba_mixer(const mamba_fields& fields) {
   return {.channels = fields.inner,
           .states = fields.state,
           .taps = fields.convolution,
@@ -18,7 +18,7 @@ inline mamba_spec mamba_mixer(const load::mamba_fields& fields) {
 }
 
 /// Throws load::load_error where the configuration limits time steps, which Transformers does in part only.
-inline mamba2_spec mamba2_mixer(const load::config_fields& source, const load::mamba2_fields& fields,
+inline mamba2_spec mamba2_mixer(const load::config_fields& source, const mamba2_fields& fields,
                                 const load::model_config& config) {
   const auto limits = source.reals("time_step_limit", {-1e9, std::numeric_limits<double>::infinity()});
   if (!limits.empty() && (limits.front() > 0 || limits.back() < std::numeric_limits<double>::infinity()))

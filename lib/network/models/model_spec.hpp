@@ -302,7 +302,7 @@ struct mamba_spec {
 };
 
 /// What the next block reads in place of x.
-enum class passed_on : std::uint8_t { nothing, result, sum };
+enum class feed : std::uint8_t { nothing, result, sum };
 
 /// x = scalar * post(x + residual_scale * after(part(pre_norm(x)))). Blocks may name the same weights.
 struct block_spec {
@@ -318,13 +318,13 @@ struct block_spec {
   bool parallel = false;  ///< reads the x that the block before it read
 
   /// If not nothing, x stays as it is: the next block alone reads the result, or x + the result.
-  passed_on passes = passed_on::nothing;
+  feed feeds_next = feed::nothing;
   std::string scalar = {};  ///< complete name of a tensor of one number; empty: it is 1
   float total_scale = 1;    ///< of x, like the scalar
 
   /// A norm of the sum of what this block and the parallel ones behind it would add to x; x gets its result instead,
   /// and then the scalar.
-  std::optional<norm_spec> joint = {};
+  std::optional<norm_spec> shared_norm = {};
 };
 
 /// One vector for each position, added to a token's: row `offset` is the first position's.

@@ -1,7 +1,7 @@
-#include "formats/checkpoint/modern_bert_fields.hpp"
 #include "network/models/classifier.hpp"
 #include "network/models/families.hpp"
 #include "network/models/like_llama.hpp"
+#include "network/models/modern_bert_fields.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@ namespace cogen::models {
 namespace {
 
 /// Half of the window lies on either side of a token.
-attention_spec attention_of(const load::model_config& config, const load::modern_bert_fields& own, bool slides) {
+attention_spec attention_of(const load::model_config& config, const modern_bert_fields& own, bool slides) {
   auto attends = attention(config);
   attends.qkv = {"Wqkv"};
   attends.output = "Wo";
@@ -47,7 +47,7 @@ pooling_spec scoring_head(const load::config_fields& fields, const load::model_c
 }
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
-  const auto own = load::read_modern_bert_fields(fields, config);
+  const auto own = read_modern_bert_fields(fields, config);
   const auto norm = [&, bias = fields.boolean("norm_bias", false)](std::string name) {
     return layer_norm(config, std::move(name), bias);
   };

@@ -1,7 +1,7 @@
 #include "formats/checkpoint/field_ranges.hpp"
-#include "formats/checkpoint/mamba_fields.hpp"
 #include "network/models/families.hpp"
 #include "network/models/like_llama.hpp"
+#include "network/models/mamba_fields.hpp"
 #include "network/models/mamba_mixer.hpp"
 #include "network/models/mixture.hpp"
 
@@ -80,7 +80,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   constexpr std::string_view mixer_activation = "mamba_hidden_act";
   if (fields.has(mixer_activation) && !fields.is(mixer_activation, "silu"))
     fields.refuse(mixer_activation, "a Nemotron-H's is silu");
-  const auto mixes = mamba2_mixer(fields, load::read_nemotron_mamba2_fields(fields, config), config);
+  const auto mixes = mamba2_mixer(fields, read_nemotron_mamba2_fields(fields, config), config);
   auto spec = decoder(config, rms_norm(config, "backbone.norm_f"), {.base = "backbone.", .embedding = "embeddings"});
   std::int64_t layer = 0;
   for (const char kind : pattern_of(fields, config)) {

@@ -26,7 +26,7 @@ std::vector<std::size_t> cuts(const std::vector<block_spec>& blocks) {
   std::vector<std::size_t> found;
   for (std::size_t index = 0; index < blocks.size(); ++index) {
     const auto& block = blocks[index];
-    const bool follows = index > 0 && blocks[index - 1].passes != passed_on::nothing;
+    const bool follows = index > 0 && blocks[index - 1].feeds_next != feed::nothing;
     if (mixes_tokens(block) && !reads_encoder_input(block) && !block.parallel && !follows) found.push_back(index);
   }
   return found;

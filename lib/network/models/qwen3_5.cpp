@@ -82,10 +82,6 @@ model_spec describe_qwen3_5_text(const load::config_fields& fields, const load::
   return spec;
 }
 
-model_spec describe_qwen3_5(const load::config_fields& fields, const load::model_config& config) {
-  return beside_encoders(qwen3_5_text.describe(fields, config), "model.language_model.", qwen3_5_encoders);
-}
-
 }  // namespace
 
 /// Qwen Team: gated delta nets in most layers, attention with gated outputs in the others. Weights of all norms but the
@@ -94,7 +90,8 @@ const family qwen3_5_text{.title = "Qwen 3.5 dense (text)",
                           .fields = qwen3_5_fields("qwen3_5_text", "qwen35", qwen3_5_sizes, 4),
                           .describe = describe_qwen3_5_text};
 
-const family qwen3_5{
-    .title = "Qwen 3.5 dense", .fields = qwen3_5_fields("qwen3_5", "", qwen3_5_sizes, 4), .describe = describe_qwen3_5};
+const family qwen3_5{.title = "Qwen 3.5 dense",
+                     .fields = qwen3_5_fields("qwen3_5", "", qwen3_5_sizes, 4),
+                     .describe = describe_beside_encoders<qwen3_5_text, qwen3_5_encoders>};
 
 }  // namespace cogen::models

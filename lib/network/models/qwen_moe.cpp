@@ -91,10 +91,6 @@ model_spec describe_qwen3_5_moe_text(const load::config_fields& fields, const lo
   return spec;
 }
 
-model_spec describe_qwen3_5_moe(const load::config_fields& fields, const load::model_config& config) {
-  return beside_encoders(qwen3_5_moe_text.describe(fields, config), "model.language_model.", qwen3_5_encoders);
-}
-
 }  // namespace
 
 /// Yang et al., arXiv:2407.10671: Qwen 2 with experts, of which one is for all rows.
@@ -134,6 +130,6 @@ const family qwen3_5_moe_text{
 
 const family qwen3_5_moe{.title = "Qwen 3.5 with experts",
                          .fields = qwen3_5_fields("qwen3_5_moe", "", qwen3_5_moe_sizes, 2, qwen3_5_moe_keys),
-                         .describe = describe_qwen3_5_moe};
+                         .describe = describe_beside_encoders<qwen3_5_moe_text, qwen3_5_encoders>};
 
 }  // namespace cogen::models

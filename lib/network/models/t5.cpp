@@ -1,6 +1,6 @@
-#include "formats/checkpoint/t5_fields.hpp"
 #include "network/models/families.hpp"
 #include "network/models/like_llama.hpp"
+#include "network/models/t5_fields.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ namespace {
 /// Adds the blocks of one half of the model: of "encoder.", or of "decoder.".
 class half_maker {
  public:
-  half_maker(const load::model_config& config, const load::t5_fields& own, std::string name)
+  half_maker(const load::model_config& config, const t5_fields& own, std::string name)
       : config_(config), own_(own), name_(std::move(name)) {}
 
   void add_attention(std::vector<block_spec>& blocks, std::int64_t layer, int part, attention_spec attends) const {
@@ -65,13 +65,13 @@ class half_maker {
   }
 
   const load::model_config& config_;
-  const load::t5_fields& own_;
+  const t5_fields& own_;
   const std::string name_;
 };
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
   using kind = cache::layer_kind;
-  const auto own = load::read_t5_fields(fields, config);
+  const auto own = read_t5_fields(fields, config);
   const half_maker encoder(config, own, "encoder."), decoder(config, own, "decoder.");
   model_spec spec{
       .base = "",

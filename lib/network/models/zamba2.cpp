@@ -1,7 +1,7 @@
 #include "formats/checkpoint/field_ranges.hpp"
-#include "formats/checkpoint/mamba_fields.hpp"
 #include "network/models/families.hpp"
 #include "network/models/like_llama.hpp"
+#include "network/models/mamba_fields.hpp"
 #include "network/models/mamba_mixer.hpp"
 
 #include <fmt/format.h>
@@ -68,12 +68,12 @@ class shared_blocks {
     spec.blocks.push_back({.part = attends(),
                            .prefix = shared + "self_attn.",
                            .pre_norm = rms_norm(config_, shared + "input_layernorm"),
-                           .passes = passed_on::result});
+                           .feeds_next = feed::result});
     spec.blocks.push_back({.part = feeds(),
                            .prefix = shared + "feed_forward.",
                            .pre_norm = rms_norm(config_, shared + "pre_ff_layernorm"),
-                           .passes = passed_on::result});
-    spec.blocks.push_back({.part = linear_spec{}, .prefix = layer_prefix(layer), .passes = passed_on::sum});
+                           .feeds_next = feed::result});
+    spec.blocks.push_back({.part = linear_spec{}, .prefix = layer_prefix(layer), .feeds_next = feed::sum});
     ++use_;
   }
 
@@ -110,7 +110,7 @@ class shared_blocks {
 };
 
 model_spec describe(const load::config_fields& fields, const load::model_config& config) {
-  auto mixes = mamba2_mixer(fields, load::read_zamba_mamba2_fields(fields, config), config);
+  auto mixes = mamba2_mixer(fields, read_zamba_mamba2_fields(fields, config), config);
   mixes.norm_epsilon = 1e-5;
   shared_blocks shared(fields, config);
   auto spec = decoder(config, rms_norm(config, "model.final_layernorm"));

@@ -12,89 +12,86 @@
 
 namespace cogen::nn {
 
-// A part begins with what reads x, and ends with what adds to it.
+// A part mixes what reads x into rows of its own width, and projects them out to what is added to x.
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::attention<B>& part, const typename B::norm& pre_norm,
-           const typename B::rows& x) {
+auto mix(Operators& ops, const parts::attention<B>& part, const typename B::norm& pre_norm, const typename B::rows& x) {
   const auto read = part.reads_embeddings ? ops.beside_embeddings(x) : x;
   const auto qkv = ops.norm_linear(read, pre_norm, part.qkv, part.heads.qkv_width());
   return ops.attend(part.heads, part.layer, qkv);
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::latent_attention<B>& part, const typename B::norm& pre_norm,
-           const typename B::rows& x) {
+auto mix(Operators& ops, const parts::latent_attention<B>& part, const typename B::norm& pre_norm,
+         const typename B::rows& x) {
   return ops.attend_to_latents(x, pre_norm, part);
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::cross_attention<B>& part, const typename B::norm& pre_norm,
-           const typename B::rows& x) {
+auto mix(Operators& ops, const parts::cross_attention<B>& part, const typename B::norm& pre_norm,
+         const typename B::rows& x) {
   const auto q = ops.norm_linear(x, pre_norm, part.q, part.heads.q_width());
   return ops.attend_to_encoder_input(part.heads, part.layer, q);
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::mamba<B>& part, const typename B::norm& pre_norm, const typename B::rows& x) {
+auto mix(Operators& ops, const parts::mamba<B>& part, const typename B::norm& pre_norm, const typename B::rows& x) {
   const auto x_and_gate = ops.norm_linear(x, pre_norm, part.in, part.scan.in_width());
   return ops.scan(part.scan, part.layer, x_and_gate);
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::recurrent_mixer<B>& part, const typename B::norm& pre_norm,
-           const typename B::rows& x) {
+auto mix(Operators& ops, const parts::recurrent_mixer<B>& part, const typename B::norm& pre_norm,
+         const typename B::rows& x) {
   return ops.mix(x, pre_norm, part);
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::time_mix<B>& part, const typename B::norm& pre_norm,
-           const typename B::rows& x) {
+auto mix(Operators& ops, const parts::time_mix<B>& part, const typename B::norm& pre_norm, const typename B::rows& x) {
   return ops.mix_times(x, pre_norm, part);
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::channel_mix<B>& part, const typename B::norm& pre_norm,
-           const typename B::rows& x) {
+auto mix(Operators& ops, const parts::channel_mix<B>& part, const typename B::norm& pre_norm,
+         const typename B::rows& x) {
   return ops.mix_channels(x, pre_norm, part);
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::mlp<B>& part, const typename B::norm& pre_norm, const typename B::rows& x) {
+auto mix(Operators& ops, const parts::mlp<B>& part, const typename B::norm& pre_norm, const typename B::rows& x) {
   return ops.norm_activated(x, pre_norm, part.up, part.activation, part.intermediate);
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::linear<B>& part, const typename B::norm& pre_norm, const typename B::rows& x) {
+auto mix(Operators& ops, const parts::linear<B>& part, const typename B::norm& pre_norm, const typename B::rows& x) {
   return ops.norm_linear(x, pre_norm, part.product, part.outputs);
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::layer_input<B>& part, const typename B::norm& pre_norm,
-           const typename B::rows& x) {
+auto mix(Operators& ops, const parts::layer_input<B>& part, const typename B::norm& pre_norm,
+         const typename B::rows& x) {
   return ops.gate_layer_input(x, pre_norm, part);
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::low_rank<B>& part, const typename B::norm& pre_norm,
-           const typename B::rows& x) {
+auto mix(Operators& ops, const parts::low_rank<B>& part, const typename B::norm& pre_norm, const typename B::rows& x) {
   return ops.low_rank(x, pre_norm, part);
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::stream_step<B>& part, const typename B::norm&, const typename B::rows& x) {
+auto mix(Operators& ops, const parts::stream_step<B>& part, const typename B::norm&, const typename B::rows& x) {
   ops.step_streams(part, x);
   return x;
 }
 
 template <class Operators, class B>
-auto begin(Operators& ops, const parts::mixture_of_experts<B>& part, const typename B::norm& pre_norm,
-           const typename B::rows& x) {
+auto mix(Operators& ops, const parts::mixture_of_experts<B>& part, const typename B::norm& pre_norm,
+         const typename B::rows& x) {
   return ops.route(x, pre_norm, part);
 }
 
 template <class Operators, class Part, class Inner, class Residual, class Rows>
-void end(Operators& ops, const Part& part, const Inner& inner, const Residual& after, const Rows& x) {
+void project_out(Operators& ops, const Part& part, const Inner& inner, const Residual& after, const Rows& x) {
   if constexpr (requires { part.to_streams; })
     if (part.to_streams) return ops.linear_add_to_streams(inner, part.down, after.after);
   if constexpr (requires { part.coefficients; })
@@ -121,12 +118,12 @@ class blocks {
   /// Throws std::invalid_argument if a block that mixes tokens is parallel to one before it that does not, or is joined
   /// with others; or if one that passes its result on is last or joined, or it or the next one is parallel to others.
   explicit blocks(std::vector<block> items) : items_(std::move(items)) {
-    if (std::ranges::any_of(items_, [](const block& item) { return item.joint && item.mixes_tokens(); }))
+    if (std::ranges::any_of(items_, [](const block& item) { return item.shared_norm && item.mixes_tokens(); }))
       throw std::invalid_argument("a block that mixes tokens is joined with others");
     for (std::size_t index = 1; index < items_.size(); ++index)
       if (items_[index].parallel && items_[index].mixes_tokens() && !items_[index - 1].mixes_tokens())
         throw std::invalid_argument("a block that mixes tokens is parallel to one that does not; it must come first");
-    for (std::size_t index = 0; index < items_.size(); ++index) check_passing(index);
+    for (std::size_t index = 0; index < items_.size(); ++index) check_feeding(index);
     for (std::size_t index = 0; index + 1 < items_.size(); ++index)
       if (is_read_next(index)) items_[index].after.next = &items_[index + 1].pre_norm;
     reads_embeddings_ = std::ranges::any_of(items_, reads_embeddings);
@@ -166,18 +163,18 @@ class blocks {
 
   /// Whether the next block's norm reads x as this one's result makes it.
   bool is_read_next(std::size_t index) const {
-    return !items_[index].parallel && !items_[index].joint && !items_[index + 1].parallel && !passes(index) &&
+    return !items_[index].parallel && !items_[index].shared_norm && !items_[index + 1].parallel && !feeds_next(index) &&
            !reads_embeddings(items_[index + 1]);
   }
 
-  bool passes(std::size_t index) const { return items_[index].passes != models::passed_on::nothing; }
+  bool feeds_next(std::size_t index) const { return items_[index].feeds_next != models::feed::nothing; }
 
-  void check_passing(std::size_t index) const {
-    if (!passes(index)) return;
+  void check_feeding(std::size_t index) const {
+    if (!feeds_next(index)) return;
     if (index + 1 == items_.size()) throw std::invalid_argument("the last block passes its result on");
     const auto last = std::min(index + 2, items_.size() - 1);
     for (auto other = index; other <= last; ++other)
-      if (items_[other].parallel || items_[index].joint)
+      if (items_[other].parallel || items_[index].shared_norm)
         throw std::invalid_argument(
             "a block that passes its result on, or the one that reads it, is parallel to others");
   }
@@ -190,17 +187,17 @@ class blocks {
     return std::visit(
         [&]<class Part>(const Part& part) {
           [[maybe_unused]] const auto scratch = ops.scratch();
-          auto inner = begin(ops, part, block.pre_norm, read);
+          auto inner = mix(ops, part, block.pre_norm, read);
           if (index + 1 == mixing_end_) x = ops.keep(x);
-          const auto joined = block.joint ? std::optional(ops.zeros_like(x)) : std::nullopt;
-          if (joined) sum = &*joined;
+          const auto total = block.shared_norm ? std::optional(ops.zeros_like(x)) : std::nullopt;
+          if (total) sum = &*total;
           auto next = index + 1;
           if (next < items_.size() && items_[next].parallel) next = run_group(ops, next, x, x, sum);
           if constexpr (Part::mixes_tokens)
             if (index < mixing_end_ && mixing_end_ <= next) inner = ops.keep(inner);
-          if (passes(index)) return pass_on(ops, next, part, inner, x);
-          if (!ops.is_empty(x)) end(ops, part, inner, block.after, sum ? *sum : x);
-          if (joined && !ops.is_empty(x)) ops.add_rows(*joined, *block.joint, x);
+          if (feeds_next(index)) return feed_next(ops, next, part, inner, x);
+          if (!ops.is_empty(x)) project_out(ops, part, inner, block.after, sum ? *sum : x);
+          if (total && !ops.is_empty(x)) ops.add_rows(*total, *block.shared_norm, x);
           return next;
         },
         block.part);
@@ -208,13 +205,13 @@ class blocks {
 
   /// Ends the block before `next`, and runs the blocks from there on that read what it passes on.
   template <class Operators, class Part, class Inner>
-  std::size_t pass_on(Operators& ops, std::size_t next, const Part& part, const Inner& inner, rows& x) const {
+  std::size_t feed_next(Operators& ops, std::size_t next, const Part& part, const Inner& inner, rows& x) const {
     if (ops.is_empty(x)) return next;
     const auto& block = items_[next - 1];
-    const auto passed = ops.zeros_like(x);
-    end(ops, part, inner, block.after, passed);
-    if (block.passes == models::passed_on::sum) ops.add_rows(x, {}, passed);
-    return run_group(ops, next, x, passed);
+    const auto fed = ops.zeros_like(x);
+    project_out(ops, part, inner, block.after, fed);
+    if (block.feeds_next == models::feed::sum) ops.add_rows(x, {}, fed);
+    return run_group(ops, next, x, fed);
   }
 
   std::vector<block> items_;

@@ -111,7 +111,7 @@ class part_reader {
                         .pre_norm = read(spec.pre_norm, inputs_of(spec)),
                         .after = {read(spec.after), spec.residual_scale, read(spec.post)},
                         .parallel = spec.parallel,
-                        .passes = spec.passes});
+                        .feeds_next = spec.feeds_next});
       read_end(spec, blocks.back());
       if (blocks.back().mixes_tokens() && !shares_kv(spec) && !encoder) ++layer;
     }
@@ -124,10 +124,11 @@ class part_reader {
   using named_rows = weights::named_rows;
 
   void read_end(const models::block_spec& spec, parts::block<B>& block) {
-    if (spec.joint) block.joint.emplace(read(spec.joint));
+    if (spec.shared_norm) block.shared_norm.emplace(read(spec.shared_norm));
     block.after.total = spec.total_scale;
     if (!spec.scalar.empty())
-      (block.joint ? *block.joint : block.after).total = weights_.numbers(spec.scalar + ".weight", {1}).front();
+      (block.shared_norm ? *block.shared_norm : block.after).total =
+          weights_.numbers(spec.scalar + ".weight", {1}).front();
   }
 
   std::int64_t inputs_of(const models::block_spec& spec) const {

@@ -23,7 +23,7 @@ struct scratch_widths {
   void add(const blocks<device::tensors>& stack) {
     for (const auto& block : stack.items()) {
       std::visit([this](const auto& part) { add(part); }, block.part);
-      joins |= block.joint.has_value() || block.passes != models::passed_on::nothing;
+      joins |= block.shared_norm.has_value() || block.feeds_next != models::feed::nothing;
     }
   }
 

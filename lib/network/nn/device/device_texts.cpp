@@ -1,7 +1,7 @@
 #include "network/nn/device/device_texts.hpp"
 
 #include "network/nn/device/step_block.hpp"
-#include "network/nn/packed_texts.hpp"
+#include "network/nn/varlen_texts.hpp"
 
 #include <cogen/cache/device_cache.hpp>
 

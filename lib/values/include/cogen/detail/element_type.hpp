@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 namespace cogen {
@@ -12,11 +13,14 @@ namespace cogen {
 /// q4_0, q5_0, q8_0, iq4_nl; a minimum, too: q4_1, q5_1; and those of 256 smaller scales, for each 32 (q4_k, q5_k with
 /// minima, iq4_xs) or each 16 (q3_k, q6_k, q2_k with minima). Codes of iq4 and mxfp4 have unequal steps; mxfp4 is that
 /// of OCP's Microscaling Formats 1.0: numbers of 4 bits, and a power of two for each block.
+///
+/// Fingerprints of models, and with them saved sessions, hold these numbers: append new types.
 enum class element_type : std::uint8_t {
   f32, f16, bf16, f64,
   i8, i16, i32, i64, u8, u16, u32, u64, boolean,
-  q4_0, q4_1, q5_0, q5_1, q8_0, iq4_nl, mxfp4,
-  q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs,
+  q4_0, q4_1, q5_0, q5_1, q8_0,
+  q4_k, q5_k, q6_k, q2_k, q3_k,
+  iq4_nl, iq4_xs, mxfp4,
 };
 // clang-format on
 
@@ -28,33 +32,33 @@ struct block_layout {
 
 namespace detail {
 
-struct element_traits {
+struct element_row {
   std::string_view name;
-  std::int64_t elements;
-  std::int64_t bytes;
+  block_layout layout;
 };
 
-inline constexpr element_traits element_table[] = {
+inline constexpr element_row element_rows[] = {
     // in the order of element_type
-    {"f32", 1, 4},        {"f16", 1, 2},      {"bf16", 1, 2},     {"f64", 1, 8},      {"i8", 1, 1},
-    {"i16", 1, 2},        {"i32", 1, 4},      {"i64", 1, 8},      {"u8", 1, 1},       {"u16", 1, 2},
-    {"u32", 1, 4},        {"u64", 1, 8},      {"boolean", 1, 1},  {"q4_0", 32, 18},   {"q4_1", 32, 20},
-    {"q5_0", 32, 22},     {"q5_1", 32, 24},   {"q8_0", 32, 34},   {"iq4_nl", 32, 18}, {"mxfp4", 32, 17},
-    {"q2_k", 256, 84},    {"q3_k", 256, 110}, {"q4_k", 256, 144}, {"q5_k", 256, 176}, {"q6_k", 256, 210},
-    {"iq4_xs", 256, 136},
+    {"f32", {1, 4}},      {"f16", {1, 2}},     {"bf16", {1, 2}},     {"f64", {1, 8}},      {"i8", {1, 1}},
+    {"i16", {1, 2}},      {"i32", {1, 4}},     {"i64", {1, 8}},      {"u8", {1, 1}},       {"u16", {1, 2}},
+    {"u32", {1, 4}},      {"u64", {1, 8}},     {"boolean", {1, 1}},  {"q4_0", {32, 18}},   {"q4_1", {32, 20}},
+    {"q5_0", {32, 22}},   {"q5_1", {32, 24}},  {"q8_0", {32, 34}},   {"q4_k", {256, 144}}, {"q5_k", {256, 176}},
+    {"q6_k", {256, 210}}, {"q2_k", {256, 84}}, {"q3_k", {256, 110}}, {"iq4_nl", {32, 18}}, {"iq4_xs", {256, 136}},
+    {"mxfp4", {32, 17}},
 };
+
+constexpr element_row row_of(element_type type) noexcept {
+  const auto index = static_cast<std::size_t>(type);
+  return index < std::size(element_rows) ? element_rows[index] : element_row{"unknown", {1, 0}};
+}
 
 }  // namespace detail
 
-/// "f32", "q4_1", …
-constexpr std::string_view to_string(element_type type) noexcept {
-  return detail::element_table[static_cast<std::size_t>(type)].name;
-}
+/// "f32", "q4_1", …; "unknown" for a number that is none of them.
+constexpr std::string_view to_string(element_type type) noexcept { return detail::row_of(type).name; }
 
-constexpr block_layout layout(element_type type) noexcept {
-  const auto& traits = detail::element_table[static_cast<std::size_t>(type)];
-  return {traits.elements, traits.bytes};
-}
+/// No bytes for a number that is none of them.
+constexpr block_layout layout(element_type type) noexcept { return detail::row_of(type).layout; }
 
 constexpr bool is_quantized(element_type type) noexcept { return layout(type).elements > 1; }
 

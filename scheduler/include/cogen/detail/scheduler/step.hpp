@@ -42,8 +42,8 @@ struct swapping_out {
   sequence_id sequence;
   int slot;
   swap_id name;
-  int length;           ///< tokens
-  bool beside = false;  ///< for copy_out(): counts against no budget
+  int length;            ///< tokens
+  bool is_copy = false;  ///< for copy_out(): counts against no budget
 };
 
 /// Fills slot `slot`, which is empty, with the `length` tokens of swap entry `name` and their encoder input, and
@@ -211,7 +211,7 @@ struct swap_end {
   sequence_id sequence;  ///< of which it was; it may be gone
   int length;            ///< tokens
   bool swap_in;
-  bool beside;      ///< for copy_out()
+  bool is_copy;     ///< for copy_out()
   bool is_current;  ///< the sequence exists, and has not been computed again meanwhile
 };
 

@@ -1,4 +1,4 @@
-#include "network/nn/packed_texts.hpp"
+#include "network/nn/varlen_texts.hpp"
 
 #include "network/nn/host_tensor.hpp"
 

@@ -1,4 +1,4 @@
-#include <cogen/cache/legacy.hpp>
+#include "past_key_values.hpp"
 
 #include <ATen/ops/stack.h>
 
@@ -7,20 +7,22 @@
 #include <stdexcept>
 #include <string>
 
-namespace cogen::cache {
+namespace example {
 namespace {
+
+using namespace cogen::cache;
 
 bool reads_encoder(const layer& layer) { return layer.shape().kind == layer_kind::cross; }
 
 std::string layer_name(int layer) { return "cache: layer " + std::to_string(layer); }
 
-void check_has_tokens(const cache& cache) {
+void check_has_tokens(const cogen::cache::cache& cache) {
   for (int i = 0; i < cache.layers(); ++i)
     if (cache.layer(i).shape().kind == layer_kind::recurrent)
       throw std::logic_error(layer_name(i) + " is recurrent: it has a state, no keys and values");
 }
 
-void check_same_lengths(const cache& cache, std::span<const int> slots) {
+void check_same_lengths(const cogen::cache::cache& cache, std::span<const int> slots) {
   if (slots.empty()) throw std::invalid_argument("cache: 0 slots, a batch has at least 1");
   for (const int slot : slots)
     if (cache.length(slot) != cache.length(slots[0]) || cache.encoder_length(slot) != cache.encoder_length(slots[0]))
@@ -31,7 +33,7 @@ void check_same_lengths(const cache& cache, std::span<const int> slots) {
                                   " and " + std::to_string(cache.encoder_length(slot)));
 }
 
-keys_values all_tokens(const cache& cache, int index, int slot) {
+keys_values all_tokens(const cogen::cache::cache& cache, int index, int slot) {
   const auto& layer = cache.layer(index);
   const int length = layer.slots().length(slot);
   const kv_extent kept = layer.mask_sizes(slot, 0);
@@ -44,7 +46,7 @@ keys_values all_tokens(const cache& cache, int index, int slot) {
 /// Tensors of one layer, and their required shape.
 class checked_layer {
  public:
-  checked_layer(const cache& cache, int index, const legacy_layer& tensors, std::size_t batch)
+  checked_layer(const cogen::cache::cache& cache, int index, const legacy_layer& tensors, std::size_t batch)
       : shape_(cache.layer(index).shape()), name_(layer_name(index)), batch_(static_cast<std::int64_t>(batch)) {
     check("k", tensors.k, shape_.head_dim);
     check("v", tensors.v, shape_.value_dim());
@@ -82,7 +84,7 @@ struct two_lengths {
   std::int64_t encoder_input = -1;
 };
 
-two_lengths checked(const cache& cache, std::size_t batch, std::span<const legacy_layer> layers) {
+two_lengths checked(const cogen::cache::cache& cache, std::size_t batch, std::span<const legacy_layer> layers) {
   if (layers.size() != static_cast<std::size_t>(cache.layers()))
     throw std::invalid_argument("cache: " + std::to_string(layers.size()) + " layers of keys and values are given, " +
                                 std::to_string(cache.layers()) + " are needed");
@@ -97,7 +99,7 @@ two_lengths checked(const cache& cache, std::size_t batch, std::span<const legac
   return lengths;
 }
 
-void check_empty(const cache& cache, std::span<const int> slots) {
+void check_empty(const cogen::cache::cache& cache, std::span<const int> slots) {
   for (const int slot : slots)
     if (cache.length(slot) > 0 || cache.encoder_length(slot) > 0)
       throw std::logic_error("cache: slot " + std::to_string(slot) + " is not empty, it holds " +
@@ -116,7 +118,7 @@ step step_of(std::span<const int> slots, std::int64_t count) {
   return step(std::move(rows));
 }
 
-void append(cache& cache, const step& step, std::span<const legacy_layer> layers, std::int64_t begin,
+void append(cogen::cache::cache& cache, const step& step, std::span<const legacy_layer> layers, std::int64_t begin,
             bool encoder_inputs) {
   const std::int64_t count = step.rows()[0].count;
   for (int i = 0; i < cache.layers(); ++i) {
@@ -126,7 +128,7 @@ void append(cache& cache, const step& step, std::span<const legacy_layer> layers
   }
 }
 
-void fill_encoder_inputs(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers,
+void fill_encoder_inputs(cogen::cache::cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers,
                          std::int64_t length) {
   if (length <= 0) return;
   const step inputs = step_of(slots, length);
@@ -135,7 +137,8 @@ void fill_encoder_inputs(cache& cache, std::span<const int> slots, std::span<con
   cache.advance_encoder(inputs);
 }
 
-void fill_tokens(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers, std::int64_t length) {
+void fill_tokens(cogen::cache::cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers,
+                 std::int64_t length) {
   for (std::int64_t begin = 0; begin < length;) {
     const step some = step_of(slots, std::min<std::int64_t>(cache.max_step_tokens(), length - begin));
     cache.reserve(some);
@@ -147,7 +150,7 @@ void fill_tokens(cache& cache, std::span<const int> slots, std::span<const legac
 
 }  // namespace
 
-std::vector<legacy_layer> to_legacy(const cache& cache, std::span<const int> slots) {
+std::vector<legacy_layer> to_legacy(const cogen::cache::cache& cache, std::span<const int> slots) {
   check_has_tokens(cache);
   check_same_lengths(cache, slots);
   std::vector<legacy_layer> layers;
@@ -163,7 +166,7 @@ std::vector<legacy_layer> to_legacy(const cache& cache, std::span<const int> slo
   return layers;
 }
 
-void from_legacy(cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers) {
+void from_legacy(cogen::cache::cache& cache, std::span<const int> slots, std::span<const legacy_layer> layers) {
   check_has_tokens(cache);
   if (slots.empty()) throw std::invalid_argument("cache: 0 slots, a batch has at least 1");
   check_empty(cache, slots);
@@ -181,4 +184,4 @@ void from_legacy(cache& cache, std::span<const int> slots, std::span<const legac
   }
 }
 
-}  // namespace cogen::cache
+}  // namespace example

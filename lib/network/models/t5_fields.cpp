@@ -1,14 +1,14 @@
-#include "formats/checkpoint/t5_fields.hpp"
+#include "network/models/t5_fields.hpp"
 
 #include "formats/checkpoint/field_ranges.hpp"
 
 #include <fmt/format.h>
 
-namespace cogen::load {
+namespace cogen::models {
 namespace {
 
-constexpr integer_range bucket_counts{4, 1 << 10};
-constexpr integer_range distances{3, 1 << 16};
+constexpr load::integer_range bucket_counts{4, 1 << 10};
+constexpr load::integer_range distances{3, 1 << 16};
 
 bool is_known(std::string_view activation) {
   return activation == "relu" || activation == "gelu" || activation == "gelu_new" || activation == "silu";
@@ -16,7 +16,7 @@ bool is_known(std::string_view activation) {
 
 /// "gated-gelu" has meant the approximation by tanh since the first models with gates. What newer files say of its
 /// parts counts more.
-void read_feed_forward(const config_fields& fields, t5_fields& own) {
+void read_feed_forward(const load::config_fields& fields, t5_fields& own) {
   constexpr std::string_view key = "feed_forward_proj", gate = "gated-", activation = "dense_act_fn";
   own.activation = fields.string(key, "relu");
   own.gated = own.activation.starts_with(gate);
@@ -31,8 +31,8 @@ void read_feed_forward(const config_fields& fields, t5_fields& own) {
 
 }  // namespace
 
-t5_fields read_t5_fields(const config_fields& fields, const model_config& config) {
-  t5_fields own{.encoder_layers = fields.integer("num_layers", layer_counts, 6),
+t5_fields read_t5_fields(const load::config_fields& fields, const load::model_config& config) {
+  t5_fields own{.encoder_layers = fields.integer("num_layers", load::layer_counts, 6),
                 .buckets = fields.integer("relative_attention_num_buckets", bucket_counts, 32),
                 .max_distance = fields.integer("relative_attention_max_distance", distances, 128),
                 .scaled_head = fields.boolean("scale_decoder_outputs", config.tie_embeddings)};
@@ -44,4 +44,4 @@ t5_fields read_t5_fields(const config_fields& fields, const model_config& config
   return own;
 }
 
-}  // namespace cogen::load
+}  // namespace cogen::models

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace cogen::load {
+namespace cogen::models {
 
 /// What a BART (Lewis et al., arXiv:1910.13461), or a model of its shape, has besides its decoder.
 struct bart_fields {
@@ -17,6 +17,7 @@ struct bart_fields {
 };
 
 /// Embeddings are scaled as given here if the configuration does not say. Throws load_error.
-bart_fields read_bart_fields(const config_fields& fields, const model_config& config, bool scale_embedding = false);
+bart_fields read_bart_fields(const load::config_fields& fields, const load::model_config& config,
+                             bool scale_embedding = false);
 
-}  // namespace cogen::load
+}  // namespace cogen::models

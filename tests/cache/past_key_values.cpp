@@ -1,7 +1,7 @@
 // Tuples of past keys and values, taken from caches and put into them.
-#include "says.hpp"
+#include "past_key_values.hpp"
 
-#include <cogen/cache/legacy.hpp>
+#include "says.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
@@ -15,6 +15,8 @@
 
 namespace cogen::cache::test {
 namespace {
+
+using example::from_legacy, example::legacy_layer, example::to_legacy;
 
 const std::vector<kv_cache_spec> two_layers{{.kv_heads = 2, .head_dim = 8}, {.kv_heads = 3, .head_dim = 5}};
 constexpr int both[] = {2, 0};
@@ -50,7 +52,7 @@ void check_equal(const std::vector<legacy_layer>& got, const std::vector<legacy_
 
 }  // namespace
 
-BOOST_AUTO_TEST_SUITE(legacy)
+BOOST_AUTO_TEST_SUITE(past_key_values)
 
 BOOST_AUTO_TEST_CASE(what_is_put_in_comes_out) {
   for (const int length : {0, 1, 64, 70, 600}) {

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace cogen::load {
+namespace cogen::models {
 
 /// The shape of a selective state-space mixer (Gu and Dao, arXiv:2312.00752).
 struct mamba_fields {
@@ -19,7 +19,7 @@ struct mamba_fields {
 };
 
 /// A Mamba's. Throws load_error.
-mamba_fields read_mamba_fields(const config_fields& fields, const model_config& config);
+mamba_fields read_mamba_fields(const load::config_fields& fields, const load::model_config& config);
 
 /// The shape of a Mamba-2 mixer (Dao and Gu, arXiv:2405.21060).
 struct mamba2_fields {
@@ -33,19 +33,19 @@ struct mamba2_fields {
 };
 
 /// A Mamba-2's. Throws load_error.
-mamba2_fields read_mamba2_fields(const config_fields& fields, const model_config& config);
+mamba2_fields read_mamba2_fields(const load::config_fields& fields, const load::model_config& config);
 
 /// Those of a hybrid Granite. Throws load_error.
-mamba2_fields read_granite_mamba2_fields(const config_fields& fields, const model_config& config);
+mamba2_fields read_granite_mamba2_fields(const load::config_fields& fields, const load::model_config& config);
 
 /// Those of a Falcon-H1, whose channels do not depend on the hidden size. Throws load_error.
-mamba2_fields read_falcon_mamba2_fields(const config_fields& fields, const model_config& config);
+mamba2_fields read_falcon_mamba2_fields(const load::config_fields& fields, const load::model_config& config);
 
 /// Those of a Nemotron-H, whose channels do not depend on the hidden size. Throws load_error.
-mamba2_fields read_nemotron_mamba2_fields(const config_fields& fields, const model_config& config);
+mamba2_fields read_nemotron_mamba2_fields(const load::config_fields& fields, const load::model_config& config);
 
 /// Those of a Zamba 2, whose convolution has a bias whatever "use_conv_bias" says. Throws load_error.
-mamba2_fields read_zamba_mamba2_fields(const config_fields& fields, const model_config& config);
+mamba2_fields read_zamba_mamba2_fields(const load::config_fields& fields, const load::model_config& config);
 
 /// Layer i attends where i % attention_period == attention_offset and is a mamba_fields mixer elsewhere; its
 /// feed-forward has experts where i % expert_period == expert_offset.
@@ -60,6 +60,6 @@ struct jamba_fields {
 };
 
 /// A Jamba's (Lieber et al., arXiv:2403.19887). Throws load_error.
-jamba_fields read_jamba_fields(const config_fields& fields, const model_config& config);
+jamba_fields read_jamba_fields(const load::config_fields& fields, const load::model_config& config);
 
-}  // namespace cogen::load
+}  // namespace cogen::models

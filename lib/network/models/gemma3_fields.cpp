@@ -1,16 +1,16 @@
-#include "formats/checkpoint/gemma3_fields.hpp"
+#include "network/models/gemma3_fields.hpp"
 
 #include "formats/checkpoint/field_ranges.hpp"
 #include "formats/checkpoint/rope_config.hpp"
 
 #include <fmt/format.h>
 
-namespace cogen::load {
+namespace cogen::models {
 namespace {
 
-constexpr integer_range patterns{1, 1 << 12};
-constexpr real_range query_scalars{1e-6, 1e6};
-constexpr real_range caps{1e-6, 1e6};
+constexpr load::integer_range patterns{1, 1 << 12};
+constexpr load::real_range query_scalars{1e-6, 1e6};
+constexpr load::real_range caps{1e-6, 1e6};
 
 // Every layer of that number in a row, counted from 1, attends to everything.
 std::vector<bool> slides_by_pattern(std::int64_t pattern, std::int64_t layers) {
@@ -19,7 +19,7 @@ std::vector<bool> slides_by_pattern(std::int64_t pattern, std::int64_t layers) {
   return slides;
 }
 
-std::vector<bool> slides_by_type(const config_fields& fields, const model_config& config) {
+std::vector<bool> slides_by_type(const load::config_fields& fields, const load::model_config& config) {
   std::vector<bool> slides;
   for (const auto& type : config.layer_types) {
     if (type != "sliding_attention" && type != "full_attention") {
@@ -30,23 +30,25 @@ std::vector<bool> slides_by_type(const config_fields& fields, const model_config
   return slides;
 }
 
-std::vector<bool> read_slides(const config_fields& fields, const model_config& config, std::int64_t pattern) {
+std::vector<bool> read_slides(const load::config_fields& fields, const load::model_config& config,
+                              std::int64_t pattern) {
   if (!config.layer_types.empty()) return slides_by_type(fields, config);
   return slides_by_pattern(fields.integer("sliding_window_pattern", patterns, pattern), config.layers);
 }
 
 // Today's spelling has an object for each type of layer; published checkpoints say rope_local_base_freq.
-rope_config read_local(const config_fields& fields, const model_config& config) {
+load::rope_config read_local(const load::config_fields& fields, const load::model_config& config) {
   constexpr std::string_view object = "rope_parameters.sliding_attention";
-  const auto theta = fields.real("rope_local_base_freq", rope_thetas, 10000);
-  rope_config local;
-  if (fields.has(object)) local = read_rope_config(fields, object, config);
+  const auto theta = fields.real("rope_local_base_freq", load::rope_thetas, 10000);
+  load::rope_config local;
+  if (fields.has(object)) local = load::read_rope_config(fields, object, config);
   if (!fields.has("rope_parameters.sliding_attention.rope_theta")) local.theta = theta;
   local.rotary_dim = config.head_dim;
   return local;
 }
 
-void check_window(const config_fields& fields, const model_config& config, const std::vector<bool>& slides) {
+void check_window(const load::config_fields& fields, const load::model_config& config,
+                  const std::vector<bool>& slides) {
   for (const bool slide : slides) {
     if (slide && !config.sliding_window) fields.refuse("sliding_window", "layers of sliding_attention need one");
   }
@@ -54,7 +56,8 @@ void check_window(const config_fields& fields, const model_config& config, const
 
 }  // namespace
 
-gemma3_fields read_gemma3_fields(const config_fields& fields, const model_config& config, std::int64_t pattern) {
+gemma3_fields read_gemma3_fields(const load::config_fields& fields, const load::model_config& config,
+                                 std::int64_t pattern) {
   gemma3_fields gemma;
   gemma.causal = !fields.boolean("use_bidirectional_attention", false);
   gemma.slides = read_slides(fields, config, pattern);
@@ -65,4 +68,4 @@ gemma3_fields read_gemma3_fields(const config_fields& fields, const model_config
   return gemma;
 }
 
-}  // namespace cogen::load
+}  // namespace cogen::models

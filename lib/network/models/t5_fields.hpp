@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace cogen::load {
+namespace cogen::models {
 
 /// What a T5 (Raffel et al., arXiv:1910.10683) has besides the sizes of its decoder.
 struct t5_fields {
@@ -20,6 +20,6 @@ struct t5_fields {
 };
 
 /// Throws load_error.
-t5_fields read_t5_fields(const config_fields& fields, const model_config& config);
+t5_fields read_t5_fields(const load::config_fields& fields, const load::model_config& config);
 
-}  // namespace cogen::load
+}  // namespace cogen::models

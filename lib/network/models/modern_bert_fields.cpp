@@ -1,16 +1,16 @@
-#include "formats/checkpoint/modern_bert_fields.hpp"
+#include "network/models/modern_bert_fields.hpp"
 
 #include "formats/checkpoint/field_ranges.hpp"
 #include "formats/checkpoint/rope_config.hpp"
 
 #include <string>
 
-namespace cogen::load {
+namespace cogen::models {
 namespace {
 
-constexpr integer_range patterns{1, 1 << 12};
+constexpr load::integer_range patterns{1, 1 << 12};
 
-std::vector<bool> read_slides(const config_fields& fields, const model_config& config) {
+std::vector<bool> read_slides(const load::config_fields& fields, const load::model_config& config) {
   std::vector<bool> slides;
   for (const auto& type : config.layer_types) {
     if (type != "sliding_attention" && type != "full_attention")
@@ -24,18 +24,18 @@ std::vector<bool> read_slides(const config_fields& fields, const model_config& c
 }
 
 // Published checkpoints say global_rope_theta and local_rope_theta; rope_scaling is of both types.
-rope_config read_rope(const config_fields& fields, const model_config& config, const std::string& type,
-                      std::string_view older_key, double fallback) {
+load::rope_config read_rope(const load::config_fields& fields, const load::model_config& config,
+                            const std::string& type, std::string_view older_key, double fallback) {
   const bool is_older = fields.has("rope_scaling");
   if (is_older && fields.has("rope_parameters"))
     fields.refuse("rope_scaling", "it is read where rope_parameters is left out");
   const auto object = is_older ? std::string("rope_scaling") : "rope_parameters." + type;
-  const auto theta = fields.real(older_key, rope_thetas, fallback);
-  if (fields.has(object)) return read_rope_config(fields, object, config, {.theta = theta});
+  const auto theta = fields.real(older_key, load::rope_thetas, fallback);
+  if (fields.has(object)) return load::read_rope_config(fields, object, config, {.theta = theta});
   return {.theta = theta, .rotary_dim = config.head_dim};
 }
 
-void check_window(const config_fields& fields, const model_config& config) {
+void check_window(const load::config_fields& fields, const load::model_config& config) {
   if (!config.sliding_window)
     fields.refuse(fields.is_gguf() ? "attention.sliding_window" : "local_attention",
                   "layers of sliding_attention need one");
@@ -43,11 +43,11 @@ void check_window(const config_fields& fields, const model_config& config) {
 
 }  // namespace
 
-modern_bert_fields read_modern_bert_fields(const config_fields& fields, const model_config& config) {
+modern_bert_fields read_modern_bert_fields(const load::config_fields& fields, const load::model_config& config) {
   check_window(fields, config);
   return {.slides = read_slides(fields, config),
           .global = read_rope(fields, config, "full_attention", "global_rope_theta", 160000),
           .local = read_rope(fields, config, "sliding_attention", "local_rope_theta", 10000)};
 }
 
-}  // namespace cogen::load
+}  // namespace cogen::models

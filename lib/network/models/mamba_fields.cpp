@@ -1,4 +1,4 @@
-#include "formats/checkpoint/mamba_fields.hpp"
+#include "network/models/mamba_fields.hpp"
 
 #include "formats/checkpoint/field_ranges.hpp"
 
@@ -7,14 +7,14 @@
 #include <algorithm>
 #include <string_view>
 
-namespace cogen::load {
+namespace cogen::models {
 namespace {
 
-constexpr integer_range expansions{1, 1 << 10};
-constexpr integer_range state_sizes{1, 1 << 12};
-constexpr integer_range convolutions{1, 1 << 8};
-constexpr integer_range periods{1, 1 << 12};
-constexpr integer_range expert_counts{1, 1 << 12};
+constexpr load::integer_range expansions{1, 1 << 10};
+constexpr load::integer_range state_sizes{1, 1 << 12};
+constexpr load::integer_range convolutions{1, 1 << 8};
+constexpr load::integer_range periods{1, 1 << 12};
+constexpr load::integer_range expert_counts{1, 1 << 12};
 
 struct mamba_names {
   std::string_view state, convolution, expand, time_step_rank, bias, convolution_bias;
@@ -26,21 +26,21 @@ constexpr mamba_names jamba_mixer_keys{"mamba_d_state", "mamba_d_conv",    "mamb
                                        "mamba_dt_rank", "mamba_proj_bias", "mamba_conv_bias"};
 
 // As in Transformers, whatever a file may say under intermediate_size.
-std::int64_t expanded(const config_fields& fields, std::string_view key, std::int64_t hidden) {
+std::int64_t expanded(const load::config_fields& fields, std::string_view key, std::int64_t hidden) {
   const auto inner = hidden * fields.integer(key, expansions, 2);
-  if (inner > inner_widths.highest) {
-    fields.refuse(key, fmt::format("it makes {} channels; {} are allowed", inner, inner_widths.highest));
+  if (inner > load::inner_widths.highest) {
+    fields.refuse(key, fmt::format("it makes {} channels; {} are allowed", inner, load::inner_widths.highest));
   }
   return inner;
 }
 
 // "auto" stands for a sixteenth of the hidden size, rounded up.
-std::int64_t rank(const config_fields& fields, std::string_view key, std::int64_t hidden) {
+std::int64_t rank(const load::config_fields& fields, std::string_view key, std::int64_t hidden) {
   if (!fields.has(key) || fields.is(key, "auto")) return (hidden + 15) / 16;
-  return fields.integer(key, inner_widths);
+  return fields.integer(key, load::inner_widths);
 }
 
-mamba_fields read(const config_fields& fields, const mamba_names& keys, const model_config& config) {
+mamba_fields read(const load::config_fields& fields, const mamba_names& keys, const load::model_config& config) {
   return {.inner = expanded(fields, keys.expand, config.hidden),
           .state = fields.integer(keys.state, state_sizes, 16),
           .convolution = fields.integer(keys.convolution, convolutions, 4),
@@ -101,15 +101,15 @@ constexpr mamba2_key_names zamba_keys{.heads = "n_mamba_heads",
                                       .defaults = {.heads = 8, .head_width = 0, .groups = 1, .state = 64}};
 
 // "auto" stands for an equal share of the channels.
-std::int64_t head_width(const config_fields& fields, const mamba2_key_names& keys, std::int64_t inner,
+std::int64_t head_width(const load::config_fields& fields, const mamba2_key_names& keys, std::int64_t inner,
                         std::int64_t heads) {
   const bool is_free = !fields.has(keys.head_width) && keys.defaults.head_width == 0;
   if (is_free || fields.is(keys.head_width, "auto")) return std::max<std::int64_t>(1, inner / heads);
-  return fields.integer(keys.head_width, inner_widths, keys.defaults.head_width);
+  return fields.integer(keys.head_width, load::inner_widths, keys.defaults.head_width);
 }
 
 // Heads of that width must be what the channels are divided into.
-void check_channels(const config_fields& fields, const mamba2_key_names& keys, std::int64_t inner,
+void check_channels(const load::config_fields& fields, const mamba2_key_names& keys, std::int64_t inner,
                     const mamba2_fields& read) {
   if (read.heads * read.head_width == inner) return;
   const bool is_given = fields.has("mamba_d_ssm") || keys.channels != 0;
@@ -118,17 +118,18 @@ void check_channels(const config_fields& fields, const mamba2_key_names& keys, s
                 fmt::format("times {} = {} it must be {} = {}", keys.head_width, read.head_width, channels, inner));
 }
 
-std::int64_t channels(const config_fields& fields, const mamba2_key_names& keys, const model_config& config) {
+std::int64_t channels(const load::config_fields& fields, const mamba2_key_names& keys,
+                      const load::model_config& config) {
   constexpr std::string_view key = "mamba_d_ssm";
-  if (fields.has(key)) return fields.integer(key, inner_widths);
+  if (fields.has(key)) return fields.integer(key, load::inner_widths);
   if (keys.channels != 0 && !fields.is_null(key)) return keys.channels;
   return expanded(fields, keys.common.expand, config.hidden);
 }
 
-void read_head_width(const config_fields& fields, const mamba2_key_names& keys, const model_config& config,
+void read_head_width(const load::config_fields& fields, const mamba2_key_names& keys, const load::model_config& config,
                      mamba2_fields& result) {
   if (keys.common.expand.empty()) {
-    result.head_width = fields.integer(keys.head_width, inner_widths, keys.defaults.head_width);
+    result.head_width = fields.integer(keys.head_width, load::inner_widths, keys.defaults.head_width);
     return;
   }
   const auto inner = channels(fields, keys, config);
@@ -136,10 +137,10 @@ void read_head_width(const config_fields& fields, const mamba2_key_names& keys, 
   check_channels(fields, keys, inner, result);
 }
 
-mamba2_fields read(const config_fields& fields, const mamba2_key_names& keys, const model_config& config) {
+mamba2_fields read(const load::config_fields& fields, const mamba2_key_names& keys, const load::model_config& config) {
   const auto& usual = keys.defaults;
-  mamba2_fields result{.heads = fields.integer(keys.heads, head_counts, usual.heads),
-                       .groups = fields.integer(keys.groups, head_counts, usual.groups),
+  mamba2_fields result{.heads = fields.integer(keys.heads, load::head_counts, usual.heads),
+                       .groups = fields.integer(keys.groups, load::head_counts, usual.groups),
                        .state = fields.integer(keys.common.state, state_sizes, usual.state),
                        .convolution = fields.integer(keys.common.convolution, {2, convolutions.highest}, 4),
                        .bias = fields.boolean(keys.common.bias, false),
@@ -150,44 +151,44 @@ mamba2_fields read(const config_fields& fields, const mamba2_key_names& keys, co
   return result;
 }
 
-std::int64_t offset_within(const config_fields& fields, std::string_view key, std::int64_t period,
+std::int64_t offset_within(const load::config_fields& fields, std::string_view key, std::int64_t period,
                            std::int64_t fallback) {
   const auto offset = fields.integer(key, {0, periods.highest}, fallback);
   if (offset >= period) fields.refuse(key, fmt::format("it must be below the period {}", period));
   return offset;
 }
 
-std::string_view experts_key(const config_fields& fields) {
+std::string_view experts_key(const load::config_fields& fields) {
   return fields.has("num_local_experts") ? "num_local_experts" : "num_experts";
 }
 
 }  // namespace
 
-mamba_fields read_mamba_fields(const config_fields& fields, const model_config& config) {
+mamba_fields read_mamba_fields(const load::config_fields& fields, const load::model_config& config) {
   return read(fields, mamba_mixer_keys, config);
 }
 
-mamba2_fields read_mamba2_fields(const config_fields& fields, const model_config& config) {
+mamba2_fields read_mamba2_fields(const load::config_fields& fields, const load::model_config& config) {
   return read(fields, mamba2_keys, config);
 }
 
-mamba2_fields read_granite_mamba2_fields(const config_fields& fields, const model_config& config) {
+mamba2_fields read_granite_mamba2_fields(const load::config_fields& fields, const load::model_config& config) {
   return read(fields, granite_keys, config);
 }
 
-mamba2_fields read_falcon_mamba2_fields(const config_fields& fields, const model_config& config) {
+mamba2_fields read_falcon_mamba2_fields(const load::config_fields& fields, const load::model_config& config) {
   return read(fields, falcon_keys, config);
 }
 
-mamba2_fields read_nemotron_mamba2_fields(const config_fields& fields, const model_config& config) {
+mamba2_fields read_nemotron_mamba2_fields(const load::config_fields& fields, const load::model_config& config) {
   return read(fields, nemotron_keys, config);
 }
 
-mamba2_fields read_zamba_mamba2_fields(const config_fields& fields, const model_config& config) {
+mamba2_fields read_zamba_mamba2_fields(const load::config_fields& fields, const load::model_config& config) {
   return read(fields, zamba_keys, config);
 }
 
-jamba_fields read_jamba_fields(const config_fields& fields, const model_config& config) {
+jamba_fields read_jamba_fields(const load::config_fields& fields, const load::model_config& config) {
   jamba_fields jamba;
   jamba.mamba = read(fields, jamba_mixer_keys, config);
   jamba.attention_period = fields.integer("attn_layer_period", periods, 8);
@@ -199,4 +200,4 @@ jamba_fields read_jamba_fields(const config_fields& fields, const model_config& 
   return jamba;
 }
 
-}  // namespace cogen::load
+}  // namespace cogen::models
