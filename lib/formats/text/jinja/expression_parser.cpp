@@ -2,6 +2,7 @@
 
 #include <cogen/text/chat_template.hpp>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -37,6 +38,33 @@ int number_base(std::string_view text) {
   }
 }
 
+// Below a node with these parts, each an expression or something that holds some.
+
+template <typename T>
+std::size_t height_of(const T&) {
+  return 0;
+}
+
+std::size_t height_of(const expression_ptr& part) { return part ? part->height : 0; }
+
+template <typename First, typename Second>
+std::size_t height_of(const std::pair<First, Second>& parts) {
+  return std::max(height_of(parts.first), height_of(parts.second));
+}
+
+template <typename T>
+std::size_t height_of(const std::vector<T>& parts) {
+  std::size_t highest = 0;
+  for (const auto& part : parts) highest = std::max(highest, height_of(part));
+  return highest;
+}
+
+std::size_t height_of(const argument_list_ptr& given) {
+  if (!given) return 0;
+  return std::max({height_of(given->positional), height_of(given->named), height_of(given->more_positional),
+                   height_of(given->more_named)});
+}
+
 }  // namespace
 
 expression_parser::nesting::nesting(expression_parser& parser) : parser_(&parser) {
@@ -46,9 +74,14 @@ expression_parser::nesting::nesting(expression_parser& parser) : parser_(&parser
   ++parser.depth_;
 }
 
-expression_ptr expression_parser::checked(expression_ptr part) const {
-  if (part->height() <= highest_expression) return part;
-  throw template_error("an expression has more than " + std::to_string(highest_expression) + " levels", part->line());
+template <typename Node, typename... Parts>
+expression_ptr expression_parser::make(std::size_t line, Parts&&... parts) const {
+  auto height = 1 + std::max({height_of(parts)...});
+  if (height > highest_expression) {
+    throw template_error("an expression has more than " + std::to_string(highest_expression) + " levels", line);
+  }
+  return std::make_unique<expression>(expression{static_cast<std::uint32_t>(line), static_cast<std::uint32_t>(height),
+                                                 Node{std::forward<Parts>(parts)...}});
 }
 
 expression_ptr expression_parser::parse(bool with_condition) {
@@ -117,7 +150,7 @@ std::optional<comparison> expression_parser::take_comparison() {
 expression_ptr expression_parser::parse_comparison() {
   auto line = lexemes_.line();
   auto first = parse_sum();
-  std::vector<comparison_chain::link> links;
+  std::vector<std::pair<comparison, expression_ptr>> links;
   while (auto operation = take_comparison()) links.emplace_back(*operation, parse_sum());
   if (links.empty()) return first;
   return make<comparison_chain>(line, std::move(first), std::move(links));
@@ -255,7 +288,7 @@ expression_ptr expression_parser::parse_list() {
 
 expression_ptr expression_parser::parse_dictionary() {
   auto line = lexemes_.take().line;
-  std::vector<dictionary_literal::item> items;
+  std::vector<std::pair<expression_ptr, expression_ptr>> items;
   while (!lexemes_.is_symbol("}")) {
     auto key = parse();
     lexemes_.expect_symbol(":");
@@ -304,41 +337,40 @@ expression_ptr expression_parser::parse_subscript(expression_ptr object) {
 expression_ptr expression_parser::parse_slice(expression_ptr object, expression_ptr begin, std::size_t line) {
   auto bound = [this] { return lexemes_.is_symbol(":") || lexemes_.is_symbol("]") ? nullptr : parse(); };
   lexemes_.expect_symbol(":");
-  slice::bounds where{std::move(begin), bound(), nullptr};
-  if (lexemes_.take_symbol(":")) where.step = bound();
+  auto end = bound();
+  auto step = lexemes_.take_symbol(":") ? bound() : nullptr;
   lexemes_.expect_symbol("]");
-  return make<slice>(line, std::move(object), std::move(where));
+  return make<slice>(line, std::move(object), std::move(begin), std::move(end), std::move(step));
 }
 
 expression_ptr expression_parser::parse_call(expression_ptr callee) {
   auto line = lexemes_.line();
-  auto* method = dynamic_cast<attribute*>(callee.get());
-  if (!method) return make<call_of_value>(line, std::move(callee), parse_arguments());
-  auto name = method->name();
-  auto object = method->take_object();
-  return make<call_of_method>(line, std::move(object), std::move(name), parse_arguments());
+  auto* method = std::get_if<attribute>(&callee->node);
+  if (!method) return make<call>(line, std::move(callee), std::string(), parse_arguments());
+  return make<call>(line, std::move(method->object), std::move(method->name), parse_arguments());
 }
 
-argument_list expression_parser::parse_arguments() {
-  argument_list given;
+argument_list_ptr expression_parser::parse_arguments() {
   lexemes_.expect_symbol("(");
+  if (lexemes_.take_symbol(")")) return nullptr;
+  auto given = std::make_unique<argument_list>();
   while (!lexemes_.is_symbol(")")) {
     bool is_named =
         lexemes_.is(lexeme_kind::name) && lexemes_.after().kind == lexeme_kind::symbol && lexemes_.after().text == "=";
-    if (given.more_named) lexemes_.refuse("')' after the argument unpacked by '**'");
+    if (given->more_named) lexemes_.refuse("')' after the argument unpacked by '**'");
     if (lexemes_.take_symbol("**")) {
-      given.more_named = parse();
+      given->more_named = parse();
     } else if (is_named) {
       auto name = lexemes_.take().text;
       lexemes_.take();
-      given.named.emplace_back(std::move(name), parse());
-    } else if (given.more_positional) {
+      given->named.emplace_back(std::move(name), parse());
+    } else if (given->more_positional) {
       lexemes_.refuse("a named argument");
     } else if (lexemes_.take_symbol("*")) {
-      given.more_positional = parse();
+      given->more_positional = parse();
     } else {
-      if (!given.named.empty()) lexemes_.refuse("a named argument");
-      given.positional.push_back(parse());
+      if (!given->named.empty()) lexemes_.refuse("a named argument");
+      given->positional.push_back(parse());
     }
     if (!lexemes_.is_symbol(")")) lexemes_.expect_symbol(",");
   }
@@ -369,7 +401,7 @@ std::string expression_parser::parse_dotted_name(std::string_view description) {
 expression_ptr expression_parser::parse_filter(expression_ptr input) {
   auto line = lexemes_.line();
   auto name = parse_dotted_name("the name of a filter");
-  auto given = lexemes_.is_symbol("(") ? parse_arguments() : argument_list();
+  auto given = lexemes_.is_symbol("(") ? parse_arguments() : nullptr;
   return make<filtered>(line, std::move(input), std::move(name), std::move(given));
 }
 
@@ -384,13 +416,15 @@ expression_ptr expression_parser::parse_test(expression_ptr input) {
   auto line = lexemes_.take().line;
   bool is_negated = lexemes_.take_name("not");
   auto name = parse_dotted_name("the name of a test");
-  argument_list given;
+  argument_list_ptr given;
   if (lexemes_.is_symbol("(")) {
     given = parse_arguments();
   } else if (lexemes_.is_name("is")) {
     lexemes_.refuse("no second test without parentheses");
   } else if (is_argument_of_test()) {
-    given.positional.push_back(parse_postfix(parse_primary()));
+    auto argument = std::make_unique<argument_list>();
+    argument->positional.push_back(parse_postfix(parse_primary()));
+    given = std::move(argument);
   }
   auto result = make<tested>(line, std::move(input), std::move(name), std::move(given));
   return is_negated ? make<negation>(line, negation::kind::logical, std::move(result)) : std::move(result);

@@ -27,7 +27,7 @@ class expression_parser {
   expression_ptr parse_filter(expression_ptr input);
 
   /// What stands between parentheses after a name.
-  argument_list parse_arguments();
+  argument_list_ptr parse_arguments();
 
   /// Which variables have been named that a macro has only if its body names them.
   struct macro_variables {
@@ -75,12 +75,8 @@ class expression_parser {
   bool is_argument_of_test() const;
   std::optional<comparison> take_comparison();
   bool is_tuple_end() const;
-  expression_ptr checked(expression_ptr part) const;
-
-  template <typename Node, typename... Args>
-  expression_ptr make(std::size_t line, Args&&... args) const {
-    return checked(std::make_unique<Node>(line, std::forward<Args>(args)...));
-  }
+  template <typename Node, typename... Parts>
+  expression_ptr make(std::size_t line, Parts&&... parts) const;
 
   lexeme_stream& lexemes_;
   std::size_t depth_ = 0;

@@ -1,4 +1,4 @@
-// Macros, and the blocks that call them.
+// Calls of macros.
 #include "formats/text/jinja/callables.hpp"
 #include "formats/text/jinja/conversions.hpp"
 #include "formats/text/jinja/statements.hpp"
@@ -12,7 +12,7 @@ namespace {
 /// What a call gives beyond the parameters of a macro, which a body may ask for by name.
 class further_arguments {
  public:
-  further_arguments(renderer& run, const macro_statement::parts& called, const arguments& given)
+  further_arguments(renderer& run, const macro_statement& called, const arguments& given)
       : run_(run), called_(called), given_(given) {}
 
   /// The one for a parameter, or nullptr.
@@ -71,12 +71,12 @@ class further_arguments {
   }
 
   renderer& run_;
-  const macro_statement::parts& called_;
+  const macro_statement& called_;
   const arguments& given_;
   std::vector<std::string_view> taken_;
 };
 
-void bind_parameters(renderer& run, const macro_statement::parts& called, const arguments& given) {
+void bind_parameters(renderer& run, const macro_statement& called, const arguments& given) {
   further_arguments arguments(run, called, given);
   std::vector<const value*> found;
   for (std::size_t i = 0; i < called.parameters.size(); ++i) found.push_back(arguments.take(i));
@@ -92,13 +92,8 @@ void bind_parameters(renderer& run, const macro_statement::parts& called, const 
 
 }  // namespace
 
-flow macro_statement::perform(renderer& run) const {
-  run.set(parts_.name, std::make_shared<const macro>(macro{this, run.kept_variables()}));
-  return flow::on;
-}
-
 value call_macro(renderer& run, const macro& called, const arguments& given) {
-  const auto& content = called.statement->content();
+  const auto& content = *called.statement;
   auto around = called.defined_in.lock();
   if (!around) run.fail("macro '" + content.name + "' is called where its variables are gone");
   auto level = run.enter_here();
@@ -107,12 +102,6 @@ value call_macro(renderer& run, const macro& called, const arguments& given) {
   bind_parameters(run, content, given);
   execute_all(run, content.body);
   return run.make_text(written.take());
-}
-
-flow call_statement::perform(renderer& run) const {
-  value caller(std::make_shared<const macro>(macro{body_.get(), run.kept_variables()}));
-  run.write(as_text(run, called_->compute_with(run, &caller)));
-  return flow::on;
 }
 
 }  // namespace cogen::text::jinja

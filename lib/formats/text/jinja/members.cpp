@@ -49,7 +49,7 @@ value member_of_loop(const loop_state& loop, std::string_view name) {
 }
 
 value member_of_macro(renderer& run, const macro& function, std::string_view name) {
-  const auto& content = function.statement->content();
+  const auto& content = *function.statement;
   if (name == "name") return trusted_text(content.name);
   if (name == "caller") return content.takes_caller;
   if (name == "catch_kwargs") return content.takes_kwargs;

@@ -21,6 +21,11 @@ class template_parser {
  private:
   using words = std::initializer_list<std::string_view>;
 
+  template <typename Node>
+  static statement make(std::size_t line, Node node) {
+    return {line, std::make_unique<const Node>(std::move(node))};
+  }
+
   // Leaves the ending statement's first word to be read.
   statement_list parse_until(words endings) {
     expression_parser::nesting one_deeper(expressions_);
@@ -28,7 +33,7 @@ class template_parser {
     while (!lexemes_.at_end()) {
       if (lexemes_.is(lexeme_kind::data)) {
         auto data = lexemes_.take();
-        body.push_back(std::make_unique<text_statement>(data.line, std::move(data.text)));
+        body.push_back(make(data.line, text_statement{std::move(data.text)}));
       } else if (lexemes_.is(lexeme_kind::output_begin)) {
         body.push_back(parse_output());
       } else {
@@ -53,14 +58,14 @@ class template_parser {
     return std::any_of(endings.begin(), endings.end(), [this](auto word) { return lexemes_.is_name(word); });
   }
 
-  statement_ptr parse_output() {
+  statement parse_output() {
     auto line = lexemes_.take().line;
     auto output = expressions_.parse_tuple();
     lexemes_.expect(lexeme_kind::output_end, "'}}'");
-    return std::make_unique<output_statement>(line, std::move(output));
+    return make(line, output_statement{std::move(output)});
   }
 
-  statement_ptr parse_statement() {
+  statement parse_statement() {
     auto word = lexemes_.expect(lexeme_kind::name, "the name of a statement");
     if (word.text == "if") return parse_if(word.line);
     if (word.text == "for") return parse_for(word.line);
@@ -70,11 +75,11 @@ class template_parser {
     if (word.text == "call") return parse_call(word.line);
     if (word.text == "block") return parse_block(word.line);
     if (word.text == "filter") {
-      return std::make_unique<output_statement>(word.line, parse_block_text(word.line, true, "endfilter"));
+      return make(word.line, output_statement{parse_block_text(word.line, true, "endfilter")});
     }
     if (word.text == "print") return parse_print(word.line);
     if (word.text == "generation") {
-      return std::make_unique<scoped_statement>(word.line, parse_separately("endgeneration"));
+      return make(word.line, scoped_statement{parse_separately("endgeneration")});
     }
     if (word.text == "autoescape") return parse_autoescape(word.line);
     if (word.text == "break" || word.text == "continue") return parse_jump(word);
@@ -82,7 +87,7 @@ class template_parser {
   }
 
   // Statements that need another template are errors where they are reached.
-  statement_ptr parse_other_template(const lexeme& word) {
+  statement parse_other_template(const lexeme& word) {
     constexpr std::array<std::string_view, 4> known{"include", "import", "from", "extends"};
     if (std::ranges::find(known, word.text) == known.end())
       throw template_error("the statement '" + word.text + "' is unknown", word.line);
@@ -97,7 +102,7 @@ class template_parser {
     if (word.text != "extends" && (lexemes_.take_name("with") || lexemes_.take_name("without")))
       lexemes_.expect_name("context");
     end_statement();
-    return std::make_unique<refused_statement>(word.line, "'" + word.text + "' needs another template: there is none");
+    return make(word.line, refused_statement{"'" + word.text + "' needs another template: there is none"});
   }
 
   void parse_imported_names() {
@@ -108,25 +113,25 @@ class template_parser {
     } while (lexemes_.take_symbol(",") && !lexemes_.is(lexeme_kind::statement_end));
   }
 
-  statement_ptr parse_print(std::size_t line) {
+  statement parse_print(std::size_t line) {
     statement_list parts;
     while (!lexemes_.is(lexeme_kind::statement_end)) {
       if (!parts.empty()) lexemes_.expect_symbol(",");
-      parts.push_back(std::make_unique<output_statement>(line, expressions_.parse()));
+      parts.push_back(make(line, output_statement{expressions_.parse()}));
     }
     end_statement();
-    return std::make_unique<scoped_statement>(line, std::move(parts));
+    return make(line, scoped_statement{std::move(parts)});
   }
 
-  statement_ptr parse_autoescape(std::size_t line) {
+  statement parse_autoescape(std::size_t line) {
     auto escapes = expressions_.parse();
     std::vector<if_statement::branch> branches(2);
     branches[0].condition = std::move(escapes);
-    branches[0].body.push_back(std::make_unique<refused_statement>(line, "'autoescape' would change what it writes"));
+    branches[0].body.push_back(make(line, refused_statement{"'autoescape' would change what it writes"}));
     branches[1].body = parse_separately("endautoescape");
     statement_list body;
-    body.push_back(std::make_unique<if_statement>(line, std::move(branches)));
-    return std::make_unique<scoped_statement>(line, std::move(body));
+    body.push_back(make(line, if_statement{std::move(branches)}));
+    return make(line, scoped_statement{std::move(body)});
   }
 
   void end_statement() { lexemes_.expect(lexeme_kind::statement_end, "'%}'"); }
@@ -137,7 +142,7 @@ class template_parser {
     end_statement();
   }
 
-  statement_ptr parse_if(std::size_t line) {
+  statement parse_if(std::size_t line) {
     std::vector<if_statement::branch> branches;
     std::string word;
     do {
@@ -151,11 +156,11 @@ class template_parser {
     } else {
       end_statement();
     }
-    return std::make_unique<if_statement>(line, std::move(branches));
+    return make(line, if_statement{std::move(branches)});
   }
 
-  statement_ptr parse_for(std::size_t line) {
-    for_statement::parts parts;
+  statement parse_for(std::size_t line) {
+    for_statement parts;
     ++enclosing_loops_;
     parts.variable = parse_target(false);
     lexemes_.expect_name("in");
@@ -172,59 +177,59 @@ class template_parser {
       end_statement();
     }
     --enclosing_loops_;
-    return std::make_unique<for_statement>(line, std::move(parts));
+    return make(line, std::move(parts));
   }
 
-  statement_ptr parse_with(std::size_t line) {
-    std::vector<with_statement::assignment> assignments;
+  statement parse_with(std::size_t line) {
+    std::vector<std::pair<target, expression_ptr>> assignments;
     while (!lexemes_.is(lexeme_kind::statement_end) && !lexemes_.is_symbol(":")) {
       if (!assignments.empty()) lexemes_.expect_symbol(",");
       auto destination = parse_simple_target(false);
       lexemes_.expect_symbol("=");
       assignments.emplace_back(std::move(destination), expressions_.parse());
     }
-    return std::make_unique<with_statement>(line, std::move(assignments), parse_body("endwith"));
+    return make(line, with_statement{std::move(assignments), parse_body("endwith")});
   }
 
-  statement_ptr parse_set(std::size_t line) {
+  statement parse_set(std::size_t line) {
     auto destination = parse_target(true);
     if (!lexemes_.take_symbol("=")) {
-      return std::make_unique<set_statement>(line, std::move(destination), parse_block_text(line, false, "endset"));
+      return make(line, set_statement{std::move(destination), parse_block_text(line, false, "endset")});
     }
     auto source = expressions_.parse_tuple();
     end_statement();
-    return std::make_unique<set_statement>(line, std::move(destination), std::move(source));
+    return make(line, set_statement{std::move(destination), std::move(source)});
   }
 
   // What filters make of the text that a body writes. In a filter block the first one stands without its bar.
   expression_ptr parse_block_text(std::size_t line, bool is_filter_block, std::string_view ending) {
-    auto text = std::make_unique<block_text>(line);
-    auto* unfiltered = text.get();
-    expression_ptr whole = std::move(text);
+    auto body = std::make_shared<statement_list>();
+    auto whole = std::make_unique<expression>(expression{static_cast<std::uint32_t>(line), 1, block_text{body}});
     if (is_filter_block) whole = expressions_.parse_filter(std::move(whole));
     while (lexemes_.take_symbol("|")) whole = expressions_.parse_filter(std::move(whole));
-    unfiltered->set_body(parse_separately(ending));
+    *body = parse_separately(ending);
     return whole;
   }
 
-  statement_ptr parse_macro(std::size_t line) {
-    macro_statement::parts parts;
+  statement parse_macro(std::size_t line) {
+    macro_statement parts;
     parts.name = parse_variable();
     parse_signature(parts);
-    return parse_macro_body(line, std::move(parts), "endmacro");
+    parse_macro_body(line, parts, "endmacro");
+    return make(line, std::move(parts));
   }
 
-  statement_ptr parse_call(std::size_t line) {
-    macro_statement::parts parts{.name = "caller"};
-    if (lexemes_.is_symbol("(")) parse_signature(parts);
+  statement parse_call(std::size_t line) {
+    macro_statement body{.name = "caller"};
+    if (lexemes_.is_symbol("(")) parse_signature(body);
     auto called = expressions_.parse();
-    if (!dynamic_cast<const call*>(called.get())) throw template_error("'call' needs the call of a macro", line);
-    auto body = parse_macro_body(line, std::move(parts), "endcall");
-    return std::make_unique<call_statement>(line, std::unique_ptr<const call>(static_cast<call*>(called.release())),
-                                            std::move(body));
+    auto* macro_call = std::get_if<call>(&called->node);
+    if (!macro_call) throw template_error("'call' needs the call of a macro", line);
+    parse_macro_body(line, body, "endcall");
+    return make(line, call_statement{std::move(*macro_call), std::move(body)});
   }
 
-  void parse_signature(macro_statement::parts& parts) {
+  void parse_signature(macro_statement& parts) {
     lexemes_.expect_symbol("(");
     while (!lexemes_.is_symbol(")")) {
       parts.parameters.push_back(parse_parameter(parts));
@@ -233,8 +238,7 @@ class template_parser {
     lexemes_.take();
   }
 
-  std::unique_ptr<macro_statement> parse_macro_body(std::size_t line, macro_statement::parts parts,
-                                                    std::string_view ending) {
+  void parse_macro_body(std::size_t line, macro_statement& parts, std::string_view ending) {
     auto around = std::exchange(expressions_.named, {});
     parts.body = parse_separately(ending);
     auto named = expressions_.named;
@@ -249,10 +253,9 @@ class template_parser {
         throw template_error("the parameter 'caller' needs a default", line);
       }
     }
-    return std::make_unique<macro_statement>(line, std::move(parts));
   }
 
-  statement_ptr parse_block(std::size_t line) {
+  statement parse_block(std::size_t line) {
     auto name = parse_variable();
     if (!blocks_.insert(name).second) throw template_error("the block '" + name + "' is defined twice", line);
     bool is_scoped = lexemes_.take_name("scoped");
@@ -264,11 +267,11 @@ class template_parser {
     lexemes_.take();
     lexemes_.take_name(name);
     end_statement();
-    if (is_required) return std::make_unique<refused_statement>(line, "the block '" + name + "' is required");
-    return std::make_unique<block_statement>(line, is_scoped, std::move(body));
+    if (is_required) return make(line, refused_statement{"the block '" + name + "' is required"});
+    return make(line, block_statement{is_scoped, std::move(body)});
   }
 
-  macro_statement::parameter parse_parameter(const macro_statement::parts& previous) {
+  macro_statement::parameter parse_parameter(const macro_statement& previous) {
     auto name = lexemes_.expect(lexeme_kind::name, "a parameter").text;
     bool has_default = lexemes_.take_symbol("=");
     bool follows_default = !previous.parameters.empty() && previous.parameters.back().otherwise;
@@ -284,10 +287,10 @@ class template_parser {
     return body;
   }
 
-  statement_ptr parse_jump(const lexeme& word) {
+  statement parse_jump(const lexeme& word) {
     if (loops_ == 0) throw template_error("'" + word.text + "' stands outside of a loop", word.line);
     end_statement();
-    return std::make_unique<jump_statement>(word.line, word.text == "break" ? flow::out_of_loop : flow::next_iteration);
+    return make(word.line, jump_statement{word.text == "break" ? flow::out_of_loop : flow::next_iteration});
   }
 
   target parse_target(bool may_be_member) {

@@ -52,7 +52,7 @@ class traced_text {
 };
 
 class value;
-class macro_statement;
+struct macro_statement;
 class scope;
 
 /// What a missing name or member evaluates to. Prints as nothing; most other uses are errors.
@@ -95,7 +95,7 @@ struct name_space {
   std::map<std::string, value, std::less<>> members;
 };
 
-class for_statement;
+struct for_statement;
 
 /// The variable `loop`, while the loop runs and after it.
 struct loop_state {
