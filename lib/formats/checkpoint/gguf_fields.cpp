@@ -150,7 +150,7 @@ struct mixer_type {
   std::string_view tensor, type;
 };
 
-constexpr std::array mixer_types{
+constexpr std::array mixer_tensors{
     mixer_type{"shortconv.conv.weight", "conv"},
     mixer_type{"ssm_beta.weight", "linear_attention"},
     mixer_type{"ssm_norm.weight", "linear_attention"},
@@ -324,7 +324,7 @@ class gguf_lookup final : public config_fields::lookup {
 
   // What each layer is called in a model of attention and another mixer, by the tensors that it has.
   std::optional<field> mixer_types() const {
-    for (const auto& [tensor, type] : mixer_types) {
+    for (const auto& [tensor, type] : mixer_tensors) {
       if (!any_layer_has(tensor)) continue;
       field types{field::shape::list, {}};
       for (std::int64_t layer = 0; layer < layers(); ++layer)
