@@ -70,7 +70,7 @@ double arithmetic_peak(const execution& run) {
   worker_pool worker(1);
   alone.workers = &worker;
   const timing time = measure([&] {
-    linear(alone, weights, {.x = x.data(), .x_stride = 64, .y = y.data(), .y_stride = weights.outputs(), .rows = 96});
+    linear(alone, weights, {.x = {x.data(), 64}, .y = {y.data(), weights.outputs()}, .rows = 96});
   });
   return 2.0 * 96 * 64 * static_cast<double>(weights.outputs()) / time.median * workers.threads();
 }
@@ -137,13 +137,9 @@ void bench_linear(execution run, const model_shape& shape, const peaks& peak,
       run.mode = mode;
       std::vector<float> scratch(static_cast<std::size_t>(linear_scratch_floats(run, layers[0], rows)));
       const timing time = measure([&] {
-        linear(run, layers[next++ % layers.size()],
-               {.x = x.data(),
-                .x_stride = shape.inputs,
-                .y = y.data(),
-                .y_stride = shape.outputs,
-                .rows = rows,
-                .scratch = scratch.data()});
+        linear(
+            run, layers[next++ % layers.size()],
+            {.x = {x.data(), shape.inputs}, .y = {y.data(), shape.outputs}, .rows = rows, .scratch = scratch.data()});
       });
       const bool fast = mode == compute_type::int8;
       const double read = static_cast<double>(layers[0].bytes()) / time.median;
@@ -184,13 +180,9 @@ void bench_attention(const execution& run, std::int64_t sequences, std::int64_t 
   }
   std::vector<float> q(static_cast<std::size_t>(sequences * queries * heads * head_dim), 0.1F), out(q.size());
   const timing time = measure([&] {
-    attention(run, rows,
-              {.q = q.data(),
-               .q_stride = heads * head_dim,
-               .out = out.data(),
-               .out_stride = heads * head_dim,
-               .heads = heads,
-               .scale = 0.125F});
+    attention(
+        run, rows,
+        {.q = {q.data(), heads * head_dim}, .out = {out.data(), heads * head_dim}, .heads = heads, .scale = 0.125F});
   });
   const double keys = static_cast<double>(queries) * static_cast<double>(length - (queries - 1) / 2.0);
   const double work = 4.0 * static_cast<double>(sequences) * keys * heads * head_dim / time.median;
@@ -227,9 +219,7 @@ struct kv_memory {
       row.cache = *tokens.layer(layer).view(0, length);
       row.count = 1;
       row.offset = length - 1;
-      attention(
-          run, {&row, 1},
-          {.q = q.data(), .q_stride = 576, .out = q.data() + 576, .out_stride = 576, .heads = 9, .scale = 0.125F});
+      attention(run, {&row, 1}, {.q = {q.data(), 576}, .out = {q.data() + 576, 576}, .heads = 9, .scale = 0.125F});
     }
   }
 
@@ -280,29 +270,22 @@ void bench_recurrence(const execution& run, std::int64_t sequences, std::int64_t
   }
   const timing convolution = measure([&] {
     causal_convolution(run, rows,
-                       {.x = x.data(),
-                        .x_stride = channels,
+                       {.x = {x.data(), channels},
                         .weight = weight.data(),
-                        .out = out.data(),
-                        .out_stride = channels,
+                        .out = {out.data(), channels},
                         .channels = channels,
                         .taps = taps});
   });
   const timing scan = measure([&] {
     selective_scan(run, rows,
-                   {.x = x.data(),
-                    .x_stride = channels,
-                    .gate = x.data(),
-                    .gate_stride = channels,
-                    .step = x.data(),
-                    .step_stride = channels,
-                    .b = selection.data(),
-                    .c = selection.data() + states,
-                    .bc_stride = 2 * states,
+                   {.x = {x.data(), channels},
+                    .gate = {x.data(), channels},
+                    .step = {x.data(), channels},
+                    .b = {selection.data(), 2 * states},
+                    .c = {selection.data() + states, 2 * states},
                     .decay = weight.data(),
                     .skip = weight.data(),
-                    .out = out.data(),
-                    .out_stride = channels,
+                    .out = {out.data(), channels},
                     .channels = channels,
                     .states = states,
                     .state_offset = channels * (taps - 1)});

@@ -69,7 +69,7 @@ class multiply_adds {
     constexpr int rounds = 40;
     const double time = seconds([&] {
       for (int round = 0; round < rounds; ++round)
-        linear(run_, weights_, {.x = x_.data(), .x_stride = 64, .y = y_.data(), .y_stride = 64, .rows = 96});
+        linear(run_, weights_, {.x = {x_.data(), 64}, .y = {y_.data(), 64}, .rows = 96});
     });
     return rounds * 96.0 * 64 * 64 / time;
   }
@@ -99,11 +99,9 @@ class layer {
 
   void convolve() {
     causal_convolution(run_, {&row_, 1},
-                       {.x = mixed_.data(),
-                        .x_stride = width(),
+                       {.x = {mixed_.data(), width()},
                         .weight = weight_.data(),
-                        .out = convolved_.data(),
-                        .out_stride = shape_.channels(),
+                        .out = {convolved_.data(), shape_.channels()},
                         .channels = shape_.channels(),
                         .taps = taps});
   }
@@ -111,18 +109,12 @@ class layer {
   void attend() {
     const float* keys = convolved_.data() + shape_.values();
     linear_attention(run_, {&row_, 1},
-                     {.q = keys + shape_.keys(),
-                      .q_stride = shape_.channels(),
-                      .k = keys,
-                      .k_stride = shape_.channels(),
-                      .v = convolved_.data(),
-                      .v_stride = shape_.channels(),
-                      .decay = gates_.data(),
-                      .decay_stride = shape_.heads,
-                      .rate = gates_.data(),
-                      .rate_stride = shape_.heads,
-                      .out = attended_.data(),
-                      .out_stride = shape_.channels(),
+                     {.q = {keys + shape_.keys(), shape_.channels()},
+                      .k = {keys, shape_.channels()},
+                      .v = {convolved_.data(), shape_.channels()},
+                      .decay = {gates_.data(), shape_.heads},
+                      .rate = {gates_.data(), shape_.heads},
+                      .out = {attended_.data(), shape_.channels()},
                       .heads = shape_.heads,
                       .key_heads = shape_.key_heads,
                       .key_width = shape_.key_width,
@@ -136,7 +128,7 @@ class layer {
 
   void multiply(const tiled_matrix& weights, const std::vector<float>& x, std::int64_t x_stride, std::vector<float>& y,
                 std::int64_t y_stride) const {
-    linear(run_, weights, {.x = x.data(), .x_stride = x_stride, .y = y.data(), .y_stride = y_stride, .rows = tokens_});
+    linear(run_, weights, {.x = {x.data(), x_stride}, .y = {y.data(), y_stride}, .rows = tokens_});
   }
 
   const execution& run_;
@@ -182,10 +174,8 @@ class head_products {
     for (std::int64_t head = 0; head < heads; ++head) weights_.push_back(matrix(outputs, inputs, *run.workers));
     for (std::int64_t head = 0; head < heads; ++head)
       products_.push_back({&weights_[static_cast<std::size_t>(head)],
-                           {.x = x_.data() + head * inputs,
-                            .x_stride = heads * inputs,
-                            .y = y_.data() + head * outputs,
-                            .y_stride = heads * outputs,
+                           {.x = {x_.data() + head * inputs, heads * inputs},
+                            .y = {y_.data() + head * outputs, heads * outputs},
                             .rows = rows}});
   }
 

@@ -34,12 +34,9 @@ std::vector<float> activated(const execution& run, activation kind, const std::v
                              std::int64_t rows, std::int64_t width) {
   std::vector<float> out(static_cast<std::size_t>(rows * width));
   activate(run, {.kind = kind,
-                 .x = x_factor.data(),
-                 .x_stride = 2 * width,
-                 .factor = x_factor.data() + width,
-                 .factor_stride = 2 * width,
-                 .out = out.data(),
-                 .out_stride = width,
+                 .x = {x_factor.data(), 2 * width},
+                 .factor = {x_factor.data() + width, 2 * width},
+                 .out = {out.data(), width},
                  .rows = rows,
                  .width = width});
   return out;
@@ -47,7 +44,7 @@ std::vector<float> activated(const execution& run, activation kind, const std::v
 
 std::vector<float> activated(const execution& run, activation kind, std::vector<float> x) {
   const auto width = static_cast<std::int64_t>(x.size());
-  activate(run, {.kind = kind, .x = x.data(), .out = x.data(), .rows = 1, .width = width});
+  activate(run, {.kind = kind, .x = {x.data()}, .out = {x.data()}, .rows = 1, .width = width});
   return x;
 }
 
@@ -68,8 +65,8 @@ BOOST_AUTO_TEST_CASE(squares_sigmoid_and_xielu_agree_with_their_formulas) {
     for_each_set(workers, [&](const execution& run) {
       std::vector<float> out(x.size());
       activate(run, {.kind = kind,
-                     .x = x.data(),
-                     .out = out.data(),
+                     .x = {x.data()},
+                     .out = {out.data()},
                      .rows = 1,
                      .width = static_cast<std::int64_t>(x.size()),
                      .parameters = parameters.data()});
@@ -93,9 +90,9 @@ BOOST_AUTO_TEST_CASE(swiglu_oai_cuts_both_of_its_numbers) {
   for_each_set(workers, [&](const execution& run) {
     std::vector<float> out(x.size());
     activate(run, {.kind = activation::swiglu_oai,
-                   .x = x.data(),
-                   .factor = factor.data(),
-                   .out = out.data(),
+                   .x = {x.data()},
+                   .factor = {factor.data()},
+                   .out = {out.data()},
                    .rows = 1,
                    .width = static_cast<std::int64_t>(x.size()),
                    .parameters = parameters.data()});

@@ -74,10 +74,8 @@ struct sequence {
     std::vector<float> out(static_cast<std::size_t>((last - first) * width()));
     const token_rows row{storage.view(), 0, last - first, first};
     attention(run, {&row, 1},
-              {.q = q.data() + first * width(),
-               .q_stride = width(),
-               .out = out.data(),
-               .out_stride = width(),
+              {.q = {q.data() + first * width(), width()},
+               .out = {out.data(), width()},
                .heads = form.heads,
                .scale = scale,
                .softcap = softcap,
@@ -209,9 +207,7 @@ BOOST_AUTO_TEST_CASE(a_row_has_the_same_bits_in_any_batch) {
       execution other = run;
       other.workers = workers;
       std::vector<float> out = q;  // in place
-      attention(
-          other, rows,
-          {.q = out.data(), .q_stride = width, .out = out.data(), .out_stride = width, .heads = 6, .scale = 0.2F});
+      attention(other, rows, {.q = {out.data(), width}, .out = {out.data(), width}, .heads = 6, .scale = 0.2F});
       for (std::size_t index = 0; index < rows.size(); ++index) {
         const std::vector<float> alone =
             sequences[index]->attend(run, rows[index].offset, sequences[index]->length, 0.2F);
@@ -246,7 +242,7 @@ BOOST_AUTO_TEST_CASE(impossible_shapes_are_refused) {
   const execution run{&workers, instruction_set::portable};
   const token_rows row{prompt.storage.view(), 0, 1, 0};
   std::vector<float> out(200);
-  BOOST_CHECK_THROW(attention(run, {&row, 1}, {.q = prompt.q.data(), .out = out.data(), .heads = 3}),
+  BOOST_CHECK_THROW(attention(run, {&row, 1}, {.q = {prompt.q.data()}, .out = {out.data()}, .heads = 3}),
                     std::invalid_argument);
 }
 

@@ -77,14 +77,11 @@ class seen_storage {
     token_rows row{storage_.view(), 0, last_ - first_, first_};
     row.cache.span = span_;
     attention(run, {&row, 1},
-              {.q = numbers_.q.data() + first_ * width,
-               .q_stride = width,
-               .out = out.data(),
-               .out_stride = width,
+              {.q = {numbers_.q.data() + first_ * width, width},
+               .out = {out.data(), width},
                .heads = numbers_.form.heads,
                .scale = scale,
-               .sink_q = numbers_.sink_q.data() + first_ * width,
-               .sink_q_stride = width});
+               .sink_q = {numbers_.sink_q.data() + first_ * width, width}});
     return out;
   }
 

@@ -178,10 +178,8 @@ class quantized_sequence {
     row.count = count;
     row.offset = first;
     attention(run, {&row, 1},
-              {.q = numbers_.q.data() + first * width(),
-               .q_stride = width(),
-               .out = out,
-               .out_stride = width(),
+              {.q = {numbers_.q.data() + first * width(), width()},
+               .out = {out, width()},
                .heads = numbers_.form.heads,
                .scale = scale});
   }

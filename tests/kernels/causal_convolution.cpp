@@ -29,12 +29,10 @@ struct convolution {
 
   void operator()(const execution& run, std::span<const token_rows> rows, const float* x, float* out) const {
     causal_convolution(run, rows,
-                       {.x = x,
-                        .x_stride = stride(),
+                       {.x = {x, stride()},
                         .weight = weight.data(),
                         .bias = biased ? bias.data() : nullptr,
-                        .out = out,
-                        .out_stride = stride(),
+                        .out = {out, stride()},
                         .channels = channels,
                         .taps = taps,
                         .silu = silu,

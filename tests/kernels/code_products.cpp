@@ -94,11 +94,9 @@ std::vector<float> product(const stored_block& block, bool values, const std::ve
                      .after = 0,
                      .depth = depth,
                      .columns = columns,
-                     .a = a.data() + first * depth,
-                     .a_stride = depth,
+                     .a = {a.data() + first * depth, depth},
                      .a_bits = rounding.bits,
-                     .c = c.data(),
-                     .c_stride = columns,
+                     .c = {c.data(), columns},
                      .rows = rows,
                      .rounded = rounding.precomputed ? rounded.data() : nullptr};
   if (rounding.precomputed) int8_kernels_of(set).round_rows(job);

@@ -135,9 +135,7 @@ BOOST_AUTO_TEST_CASE(the_largest_sums_of_integers_are_exact_on_every_instruction
       for_each_set(workers, [&](const execution& run) {
         for (const std::int64_t rows : {1, 32}) {
           std::vector<float> y(32), scratch(static_cast<std::size_t>(linear_scratch_floats(fast(run), packed, rows)));
-          linear(
-              fast(run), packed,
-              {.x = x.data(), .x_stride = 32, .y = y.data(), .y_stride = 1, .rows = rows, .scratch = scratch.data()});
+          linear(fast(run), packed, {.x = {x.data(), 32}, .y = {y.data(), 1}, .rows = rows, .scratch = scratch.data()});
           for (std::int64_t row = 0; row < rows; ++row)
             BOOST_TEST(y[static_cast<std::size_t>(row)] == 33.0F * sign * static_cast<float>(weight));
         }
@@ -202,10 +200,8 @@ BOOST_AUTO_TEST_CASE(bias_and_residual_come_after_the_sum) {
         std::vector<float> y = residual;
         std::vector<float> scratch(static_cast<std::size_t>(linear_scratch_floats(fast(run), layer.packed, rows)));
         linear(fast(run), layer.packed,
-               {.x = layer.x.data(),
-                .x_stride = 64,
-                .y = y.data(),
-                .y_stride = 108,
+               {.x = {layer.x.data(), 64},
+                .y = {y.data(), 108},
                 .rows = rows,
                 .bias = bias.data(),
                 .add_to_y = true,
@@ -264,12 +260,7 @@ BOOST_AUTO_TEST_CASE(several_sources_multiply_like_one) {
     std::vector<float> y(static_cast<std::size_t>(3 * weights.outputs()));
     std::vector<float> scratch(static_cast<std::size_t>(linear_scratch_floats(run, weights, 3)));
     linear(run, weights,
-           {.x = x.data(),
-            .x_stride = 64,
-            .y = y.data(),
-            .y_stride = weights.outputs(),
-            .rows = 3,
-            .scratch = scratch.data()});
+           {.x = {x.data(), 64}, .y = {y.data(), weights.outputs()}, .rows = 3, .scratch = scratch.data()});
     return y;
   };
   for_each_set(workers, [&](const execution& run) {

@@ -57,8 +57,7 @@ at::Tensor attend(const execution& run, const latent_numbers& numbers, cache::op
     memory.layer(0).append(step, k, k.narrow(2, 0, shape.value_dim()));
     const token_rows row{.cache = *memory.layer(0).view(0, first + count), .first = 0, .count = count, .offset = first};
     float* q = out.mutable_data_ptr<float>() + first * width;
-    attention(run, {&row, 1},
-              {.q = q, .q_stride = width, .out = q, .out_stride = width, .heads = numbers.heads, .scale = scale});
+    attention(run, {&row, 1}, {.q = {q, width}, .out = {q, width}, .heads = numbers.heads, .scale = scale});
     memory.advance(step);
   }
   return out.narrow(2, 0, numbers.values).contiguous();

@@ -22,13 +22,11 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_and_treats_each_row_alone) {
       const std::vector<float> weight = random_floats(static_cast<std::size_t>(width), 2);
       const std::vector<float> bias = random_floats(static_cast<std::size_t>(width), 3);
       std::vector<float> out(x.size()), alone = x;
-      layer_norm_operands operands{.x = x.data(),
-                                   .x_stride = width,
+      layer_norm_operands operands{.x = {x.data(), width},
                                    .weight = weight.data(),
                                    .bias = bias.data(),
                                    .epsilon = 1e-5F,
-                                   .out = out.data(),
-                                   .out_stride = width,
+                                   .out = {out.data(), width},
                                    .rows = rows,
                                    .width = width};
       layer_norm(run, operands);
@@ -37,8 +35,8 @@ BOOST_AUTO_TEST_CASE(agrees_with_the_oracle_and_treats_each_row_alone) {
       BOOST_TEST(error_of(out, normed * tensor(weight, {width}) + tensor(bias, {width})) < 2e-6);
       operands.rows = 1;
       for (std::int64_t row = 0; row < rows; ++row) {
-        operands.out = alone.data() + row * width;
-        operands.x = operands.out;
+        operands.out.data = alone.data() + row * width;
+        operands.x.data = operands.out.data;
         layer_norm(run, operands);
       }
       BOOST_TEST(std::memcmp(out.data(), alone.data(), out.size() * sizeof(float)) == 0);
@@ -50,13 +48,11 @@ BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
   const std::vector<float> x = random_floats(3 * 75, 1), weight = random_floats(75, 2), bias = random_floats(75, 3);
   check_emulations(workers, [&](const execution& run) {
     std::vector<float> out(x.size());
-    layer_norm(run, {.x = x.data(),
-                     .x_stride = 75,
+    layer_norm(run, {.x = {x.data(), 75},
                      .weight = weight.data(),
                      .bias = bias.data(),
                      .epsilon = 1e-5F,
-                     .out = out.data(),
-                     .out_stride = 75,
+                     .out = {out.data(), 75},
                      .rows = 3,
                      .width = 75});
     return out;

@@ -67,13 +67,7 @@ BOOST_AUTO_TEST_CASE(bias_and_residual_come_after_the_sum) {
       const std::vector<float> residual = random_floats(static_cast<std::size_t>(rows * 108), 4);
       std::vector<float> y = residual;
       linear(run, layer.packed,
-             {.x = layer.x.data(),
-              .x_stride = 64,
-              .y = y.data(),
-              .y_stride = 108,
-              .rows = rows,
-              .bias = bias.data(),
-              .add_to_y = true});
+             {.x = {layer.x.data(), 64}, .y = {y.data(), 108}, .rows = rows, .bias = bias.data(), .add_to_y = true});
       for (std::size_t row = 0; row < static_cast<std::size_t>(rows); ++row)
         for (std::size_t column = 0; column < 108; ++column) {
           const std::size_t offset = row * 108 + column;
@@ -109,8 +103,8 @@ BOOST_AUTO_TEST_CASE(several_sources_multiply_like_one) {
   const std::vector<float> x = random_floats(3 * 64, 8);
   for_each_set(workers, [&](const execution& run) {
     std::vector<float> y(3 * 96), y_alone(3 * 24);
-    linear(run, both, {.x = x.data(), .x_stride = 64, .y = y.data(), .y_stride = 96, .rows = 3});
-    linear(run, alone, {.x = x.data(), .x_stride = 64, .y = y_alone.data(), .y_stride = 24, .rows = 3});
+    linear(run, both, {.x = {x.data(), 64}, .y = {y.data(), 96}, .rows = 3});
+    linear(run, alone, {.x = {x.data(), 64}, .y = {y_alone.data(), 24}, .rows = 3});
     for (std::int64_t row = 0; row < 3; ++row)
       BOOST_TEST(same_bits(y.data() + row * 96 + 72, y_alone.data() + row * 24, 24));
   });
@@ -132,10 +126,8 @@ BOOST_AUTO_TEST_CASE(products_together_have_the_bits_of_each_alone) {
         auto& scratch =
             scratches.emplace_back(static_cast<std::size_t>(linear_scratch_floats(run, each.packed, each.rows)));
         products.push_back({&each.packed,
-                            {.x = each.x.data(),
-                             .x_stride = each.packed.inputs(),
-                             .y = y.data(),
-                             .y_stride = each.packed.outputs(),
+                            {.x = {each.x.data(), each.packed.inputs()},
+                             .y = {y.data(), each.packed.outputs()},
                              .rows = each.rows,
                              .scratch = scratch.data()}});
       }

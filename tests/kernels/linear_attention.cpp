@@ -45,19 +45,13 @@ struct state_attention {
   void operator()(const execution& run, std::span<const token_rows> rows, const attention_inputs& inputs,
                   std::int64_t position, float* out) const {
     linear_attention(run, rows,
-                     {.q = inputs.q.data() + position * keys(),
-                      .q_stride = keys(),
-                      .k = inputs.k.data() + position * keys(),
-                      .k_stride = keys(),
-                      .v = inputs.v.data() + position * values(),
-                      .v_stride = values(),
-                      .decay = inputs.decay.data() + position * heads,
-                      .decay_stride = heads,
-                      .rate = inputs.rate.data() + position * heads,
-                      .rate_stride = heads,
+                     {.q = {inputs.q.data() + position * keys(), keys()},
+                      .k = {inputs.k.data() + position * keys(), keys()},
+                      .v = {inputs.v.data() + position * values(), values()},
+                      .decay = {inputs.decay.data() + position * heads, heads},
+                      .rate = {inputs.rate.data() + position * heads, heads},
                       .skip = skips ? skip.data() : nullptr,
-                      .out = out + position * values(),
-                      .out_stride = values(),
+                      .out = {out + position * values(), values()},
                       .heads = heads,
                       .key_heads = key_heads,
                       .key_width = key_width,
@@ -217,14 +211,11 @@ BOOST_AUTO_TEST_CASE(steps_and_decays_agree_with_their_formulas) {
   for (float& value : rate) value = -std::exp(value);
   for_each_set(workers, [&](const execution& run) {
     std::vector<float> step(x.size()), decay(x.size());
-    head_decay(run, {.x = x.data(),
-                     .x_stride = heads,
+    head_decay(run, {.x = {x.data(), heads},
                      .bias = bias.data(),
                      .rate = rate.data(),
-                     .step = step.data(),
-                     .step_stride = heads,
-                     .decay = decay.data(),
-                     .decay_stride = heads,
+                     .step = {step.data(), heads},
+                     .decay = {decay.data(), heads},
                      .tokens = tokens,
                      .heads = heads});
     for (std::size_t index = 0; index < x.size(); ++index) {

@@ -31,10 +31,8 @@ struct linear_problem {
     std::vector<float> y(static_cast<std::size_t>((last - first) * packed.outputs()));
     std::vector<float> scratch(static_cast<std::size_t>(linear_scratch_floats(run, packed, last - first)));
     linear(run, packed,
-           {.x = x.data() + first * packed.inputs(),
-            .x_stride = packed.inputs(),
-            .y = y.data(),
-            .y_stride = packed.outputs(),
+           {.x = {x.data() + first * packed.inputs(), packed.inputs()},
+            .y = {y.data(), packed.outputs()},
             .rows = last - first,
             .scratch = scratch.data()});
     return y;

@@ -34,11 +34,9 @@ std::vector<float> product_of(const execution& run, const linear_problem& weight
   std::vector<float> y(static_cast<std::size_t>(weights.rows * weights.packed.outputs()));
   std::vector<float> scratch(static_cast<std::size_t>(linear_scratch_floats(run, weights.packed, weights.rows)));
   linear(run, weights.packed,
-         {.x = x.data(),
-          .x_stride = weights.packed.inputs(),
+         {.x = {x.data(), weights.packed.inputs()},
           .maker = maker,
-          .y = y.data(),
-          .y_stride = weights.packed.outputs(),
+          .y = {y.data(), weights.packed.outputs()},
           .rows = weights.rows,
           .scratch = scratch.data()});
   return y;
@@ -84,13 +82,8 @@ BOOST_AUTO_TEST_CASE(a_product_of_normed_rows_is_the_norm_and_then_the_product) 
   for_each_product(workers, [](const execution& run, const linear_problem& layer) {
     std::vector<float> input = layer.x, x(input.size());
     const std::vector<float> weight = random_floats(192, 5);
-    const rms_norm_operands operands{.x = input.data(),
-                                     .x_stride = 192,
-                                     .weight = weight.data(),
-                                     .out = x.data(),
-                                     .out_stride = 192,
-                                     .rows = layer.rows,
-                                     .width = 192};
+    const rms_norm_operands operands{
+        .x = {input.data(), 192}, .weight = weight.data(), .out = {x.data(), 192}, .rows = layer.rows, .width = 192};
     rms_norm(run, operands);
     check_made_again(run, layer, x, rms_norm_rows(run, operands));
   });
@@ -101,12 +94,9 @@ BOOST_AUTO_TEST_CASE(a_product_of_activated_rows_is_the_activation_and_then_the_
   for_each_product(workers, [](const execution& run, const linear_problem& layer) {
     const std::vector<float> factor = random_floats(layer.x.size(), 6);
     std::vector<float> x(layer.x.size());
-    const activation_operands operands{.x = layer.x.data(),
-                                       .x_stride = 192,
-                                       .factor = factor.data(),
-                                       .factor_stride = 192,
-                                       .out = x.data(),
-                                       .out_stride = 192,
+    const activation_operands operands{.x = {layer.x.data(), 192},
+                                       .factor = {factor.data(), 192},
+                                       .out = {x.data(), 192},
                                        .rows = layer.rows,
                                        .width = 192};
     activate(run, operands);

@@ -70,14 +70,9 @@ void check_shape(const execution& run, const shape& form, cache::scalar type) {
   std::vector<float> qkv = input;
   const rope_table table(frequencies(pairs ? pairs : 1), 1.25, 100);
   const std::int64_t k = heads * head_dim, v = k + kv_heads * head_dim;
-  rope_append(run, pairs ? &table : nullptr, rows,
-              {.q = qkv.data(),
-               .q_stride = stride,
-               .k = qkv.data() + k,
-               .k_stride = stride,
-               .v = qkv.data() + v,
-               .v_stride = stride,
-               .heads = heads});
+  rope_append(
+      run, pairs ? &table : nullptr, rows,
+      {.q = {qkv.data(), stride}, .k = {qkv.data() + k, stride}, .v = {qkv.data() + v, stride}, .heads = heads});
   const auto check_token = [&](std::int64_t token, std::int64_t position, const kv_storage& storage) {
     const float* source = input.data() + token * stride;
     const float* now = qkv.data() + token * stride;
@@ -126,15 +121,11 @@ BOOST_AUTO_TEST_CASE(queries_for_sinks_turn_no_further_than_the_cache_is_long) {
       std::vector<float> turned = q, inside(q.size() + tokens, -7.0F);
       constexpr int width = heads * head_dim;
       rope_append(run, each, {&row, 1},
-                  {.q = turned.data(),
-                   .q_stride = width,
-                   .k = kv.data(),
-                   .k_stride = head_dim,
-                   .v = kv.data(),
-                   .v_stride = head_dim,
+                  {.q = {turned.data(), width},
+                   .k = {kv.data(), head_dim},
+                   .v = {kv.data(), head_dim},
                    .heads = heads,
-                   .sink_q = inside.data(),
-                   .sink_q_stride = width + 1});
+                   .sink_q = {inside.data(), width + 1}});
       for (int token = 0; token < tokens; ++token) {
         const float* key = kv.data() + token * head_dim;
         for (int dim = 0; dim < head_dim; ++dim) {
@@ -164,12 +155,9 @@ BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {
       const token_rows row{storage.view(), 0, 5, 0};
       std::vector<float> qkv = random_floats(5 * 8 * 24, 6);
       rope_append(run, &table, {&row, 1},
-                  {.q = qkv.data(),
-                   .q_stride = 8 * 24,
-                   .k = qkv.data() + 4 * 24,
-                   .k_stride = 8 * 24,
-                   .v = qkv.data() + 6 * 24,
-                   .v_stride = 8 * 24,
+                  {.q = {qkv.data(), 8 * 24},
+                   .k = {qkv.data() + 4 * 24, 8 * 24},
+                   .v = {qkv.data() + 6 * 24, 8 * 24},
                    .heads = 4});
       for (const bool value : {false, true})
         for (int head = 0; head < 2; ++head)

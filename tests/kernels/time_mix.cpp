@@ -38,16 +38,12 @@ struct mixer {
   void operator()(const execution& run, std::span<const token_rows> rows, const mix_inputs& inputs,
                   std::int64_t position, float* out) const {
     time_mix(run, rows,
-             {.k = inputs.k.data() + position * channels,
-              .k_stride = channels,
-              .v = inputs.v.data() + position * channels,
-              .v_stride = channels,
-              .gate = inputs.gate.data() + position * channels,
-              .gate_stride = channels,
+             {.k = {inputs.k.data() + position * channels, channels},
+              .v = {inputs.v.data() + position * channels, channels},
+              .gate = {inputs.gate.data() + position * channels, channels},
               .decay = decay.data(),
               .first = first.data(),
-              .out = out + position * channels,
-              .out_stride = channels,
+              .out = {out + position * channels, channels},
               .channels = channels,
               .state_offset = 5});
   }

@@ -10,9 +10,9 @@ activated_rows::activated_rows(const execution& run, const activation_operands& 
 
 void activated_rows::make(std::int64_t row) const {
   activate_({.kind = operands_.kind,
-             .x = operands_.x + row * operands_.x_stride,
-             .factor = operands_.factor ? operands_.factor + row * operands_.factor_stride : nullptr,
-             .out = operands_.out + row * operands_.out_stride,
+             .x = operands_.x[row],
+             .factor = operands_.factor.data ? operands_.factor[row] : nullptr,
+             .out = operands_.out[row],
              .width = operands_.width,
              .parameters = operands_.parameters});
 }

@@ -3,6 +3,7 @@
 #include "network/kernels/activation_kind.hpp"
 #include "network/kernels/execution.hpp"
 #include "network/kernels/prologue.hpp"
+#include "network/kernels/strided_rows.hpp"
 
 #include <cstdint>
 
@@ -13,12 +14,9 @@ struct activation_job;
 /// out = f(x), or f(x) * factor where there is one. Strides count floats between rows. out may be x.
 struct activation_operands {
   activation kind = activation::silu;
-  const float* x = nullptr;  // [rows, width]
-  std::int64_t x_stride = 0;
-  const float* factor = nullptr;  // [rows, width], or none
-  std::int64_t factor_stride = 0;
-  float* out = nullptr;  // [rows, width]
-  std::int64_t out_stride = 0;
+  strided_rows<const float> x;       // [rows, width]
+  strided_rows<const float> factor;  // [rows, width], or none
+  strided_rows<float> out;           // [rows, width]
   std::int64_t rows = 0;
   std::int64_t width = 0;
   const float* parameters = nullptr;  // [4], of xielu and swiglu_oai

@@ -63,7 +63,7 @@ void check(const token_rows& row, const attention_operands& operands) {
   if (row.cache.head_dim <= 0 || row.cache.head_dim > max_head_dim)
     throw std::invalid_argument(
         fmt::format("attention heads of {} dimensions; 1 to {} are possible", row.cache.head_dim, max_head_dim));
-  if (row.cache.span.sinks > 0 && operands.sink_q == nullptr)
+  if (row.cache.span.sinks > 0 && operands.sink_q.data == nullptr)
     throw std::invalid_argument(
         fmt::format("a cache with {} sinks needs queries rotated for them", row.cache.span.sinks));
 }
@@ -123,13 +123,9 @@ class planner {
     job.max_distance = operands_.max_distance;
     if (operands_.distance_biases)
       job.distance_biases = operands_.distance_biases + head * (2 * operands_.max_distance + 1);
-    job.q = operands_.q + (row.first + query) * operands_.q_stride + column;
-    job.q_stride = operands_.q_stride;
-    if (operands_.sink_q != nullptr)
-      job.sink_q = operands_.sink_q + (row.first + query) * operands_.sink_q_stride + column;
-    job.sink_q_stride = operands_.sink_q_stride;
-    job.out = operands_.out + (row.first + query) * operands_.out_stride + column;
-    job.out_stride = operands_.out_stride;
+    job.q = operands_.q.rest(row.first + query, column);
+    if (operands_.sink_q.data != nullptr) job.sink_q = operands_.sink_q.rest(row.first + query, column);
+    job.out = operands_.out.rest(row.first + query, column);
     return job;
   }
 

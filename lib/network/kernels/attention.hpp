@@ -1,6 +1,7 @@
 #pragma once
 
 #include "network/kernels/execution.hpp"
+#include "network/kernels/strided_rows.hpp"
 #include "network/kernels/token_rows.hpp"
 
 #include <cstdint>
@@ -10,10 +11,8 @@ namespace cogen::kernels {
 
 /// Strides count floats between tokens. out may be q.
 struct attention_operands {
-  const float* q = nullptr;  // [tokens, heads, head_dim], rotated
-  std::int64_t q_stride = 0;
-  float* out = nullptr;  // [tokens, heads, head_dim], of which the first value_dim() of the cache are written
-  std::int64_t out_stride = 0;
+  strided_rows<const float> q;    // [tokens, heads, head_dim], rotated
+  strided_rows<float> out;        // [tokens, heads, head_dim], of which the first value_dim() of the cache are written
   int heads = 0;                  // a multiple of the cache's kv_heads
   float scale = 1.0F;             // of q . k, usually 1 / sqrt(head_dim)
   float softcap = 0;              // scores become cap * tanh(score / cap) (Gemma Team, arXiv:2408.00118); 0: they stay
@@ -26,8 +25,7 @@ struct attention_operands {
   std::int64_t max_distance = 0;
 
   // q again, rotated to positions inside a cache with sinks; needed where a row's cache has some.
-  const float* sink_q = nullptr;
-  std::int64_t sink_q_stride = 0;
+  strided_rows<const float> sink_q;
 };
 
 /// Attention of each row's queries over its own keys and values, read in place, within the

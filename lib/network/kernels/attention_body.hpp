@@ -93,12 +93,12 @@ const std::byte* block_data(const cache::kv_range* ranges, int count, std::int64
   return range.data + (range.ring ? (number - range.first) % range.ring : number) * stride;
 }
 
-void scale_queries(const attention_job& job, const float* q, std::int64_t stride, float* target, std::int64_t dims) {
+void scale_queries(const attention_job& job, strided_rows<const float> q, float* target, std::int64_t dims) {
   const int head_dim = job.cache->head_dim;
   const simd::f scale = simd::set(job.scale);
   for (std::int64_t query = 0; query < job.queries; ++query)
     for (int head = 0; head < job.heads; ++head, target += dims) {
-      const float* source = q + query * stride + head * head_dim;
+      const float* source = q[query] + head * head_dim;
       over_row(
           head_dim, [&](row_span part)
                         __attribute__((always_inline)) { store(target, simd::mul(load(source, part), scale), part); });
@@ -118,20 +118,18 @@ code_job scoring_job(const attention_job& job, const attention_scratch_layout& s
   return {.form = &job.cache->quantized.keys,
           .depth = job.cache->head_dim,
           .columns = attention_block,
-          .a = scratch.query + rows.first * scratch.dims,
-          .a_stride = scratch.dims,
+          .a = {scratch.query + rows.first * scratch.dims, scratch.dims},
           .a_bits = whole && job.cache->quantized.keys.bits == 8 ? 8 : 15,
-          .c = scratch.scores + rows.first * attention_block,
-          .c_stride = attention_block,
+          .c = {scratch.scores + rows.first * attention_block, attention_block},
           .rows = rows.last - rows.first,
           .rounded = whole ? scratch.rounded + rows.first * rounded_row_floats(job.cache->head_dim) : nullptr};
 }
 
 void scale_queries(const attention_job& job, const attention_scratch_layout& scratch) {
-  scale_queries(job, job.q, job.q_stride, scratch.query, scratch.dims);
+  scale_queries(job, job.q, scratch.query, scratch.dims);
   const code_job scoring = scoring_job(job, scratch, {0, scratch.rows});
   if (scoring.form->bits > 0 && scoring.rounded) job.integers->round_rows(scoring);
-  if (job.cache->span.sinks) scale_queries(job, job.sink_q, job.sink_q_stride, scratch.sink_query, scratch.dims);
+  if (job.cache->span.sinks) scale_queries(job, job.sink_q, scratch.sink_query, scratch.dims);
 }
 
 // Scores of rows that see a whole block become weights e^(score - maximum): first all maxima, then all weights, so that
@@ -240,8 +238,13 @@ void score_rows(const attention_scratch_layout& scratch, const float* query, con
   const bool few = rows.last - rows.first <= few_rows;
   const auto columns = static_cast<int>(few ? attention_block : rounded_up(count, 2 * simd::width));
   multiply_stored(keys.type,
-                  {query + rows.first * scratch.dims, scratch.dims, keys.data, keys.stride,
-                   scratch.scores + rows.first * attention_block, attention_block, head_dim, keys.next, keys.after},
+                  {{query + rows.first * scratch.dims, scratch.dims},
+                   keys.data,
+                   keys.stride,
+                   {scratch.scores + rows.first * attention_block, attention_block},
+                   head_dim,
+                   keys.next,
+                   keys.after},
                   rows.last - rows.first, columns, scratch.keys, attention_block);
 }
 
@@ -311,12 +314,15 @@ void weigh_rows(const attention_job& job, const attention_scratch_layout& scratc
 // scratch.block of some rows: the weighted sums of `width` numbers of values [skipped, count).
 void sum_values(const attention_scratch_layout& scratch, const stored_plane& values, int width, std::int64_t skipped,
                 std::int64_t count, row_range rows) {
-  multiply_stored(
-      values.type,
-      {scratch.scores + rows.first * attention_block + skipped, attention_block,
-       values.data + skipped * values.stride * cache::bytes_of(values.type), values.stride,
-       scratch.block.values + rows.first * scratch.dims, scratch.dims, count - skipped, values.next, values.after},
-      rows.last - rows.first, width, scratch.tokens, scratch.dims);
+  multiply_stored(values.type,
+                  {{scratch.scores + rows.first * attention_block + skipped, attention_block},
+                   values.data + skipped * values.stride * cache::bytes_of(values.type),
+                   values.stride,
+                   {scratch.block.values + rows.first * scratch.dims, scratch.dims},
+                   count - skipped,
+                   values.next,
+                   values.after},
+                  rows.last - rows.first, width, scratch.tokens, scratch.dims);
 }
 
 // Of one head, whose keys begin at `data`.
@@ -392,11 +398,9 @@ void sum_quantized_values(const attention_job& job, const attention_scratch_layo
     return job.integers->multiply_codes(
         code_job_of(values, {.depth = attention_block,
                              .columns = static_cast<int>(rounded_up(head_dim, simd::width)),
-                             .a = scratch.scores + rows.first * attention_block,
-                             .a_stride = attention_block,
+                             .a = {scratch.scores + rows.first * attention_block, attention_block},
                              .a_bits = 15,
-                             .c = scratch.block.values + rows.first * scratch.dims,
-                             .c_stride = scratch.dims,
+                             .c = {scratch.block.values + rows.first * scratch.dims, scratch.dims},
                              .rows = rows.last - rows.first}));
   values.form.dequantize(*values.form.quantizer, values.head, head_dim, scratch.keys);
   sum_values(scratch, unquantized(scratch.keys, head_dim), head_dim, skipped, attention_block, rows);
@@ -495,7 +499,7 @@ void write_quotients(const attention_scratch_layout& scratch, const attention_jo
   for (std::int64_t row = 0; row < scratch.rows; ++row) {
     const simd::f scale = simd::set(1.0F / scratch.total.sum[row]);
     const float* values = scratch.total.values + row * scratch.dims;
-    float* out = job.out + row / job.heads * job.out_stride + row % job.heads * head_dim;
+    float* out = job.out[row / job.heads] + row % job.heads * head_dim;
     over_row(
         value_dim, [&](row_span part)
                        __attribute__((always_inline)) { store(out, simd::mul(load(values, part), scale), part); });

@@ -29,12 +29,10 @@ struct from_bf16 {
 
 // c [M, C vectors] = a [M, depth] b [depth, C vectors], each element one chain over ascending depth.
 struct product {
-  const float* a;
-  std::int64_t a_stride;
+  strided_rows<const float> a;
   const std::byte* b;     // numbers of a format
   std::int64_t b_stride;  // numbers
-  float* c;
-  std::int64_t c_stride;
+  strided_rows<float> c;
   std::int64_t depth;
   std::int64_t next;   // bytes from b to what is read after it
   std::int64_t after;  // and to what is read after that
@@ -49,7 +47,7 @@ void multiply_block(const product& p, std::int64_t row, std::int64_t column) {
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) sum[m][c] = simd::zero();
   }
-  input_rows<float, M> a(p.a + row * p.a_stride, p.a_stride);
+  input_rows<float, M> a(p.a.rest(row));
   const std::byte* b = p.b + column * Format::size;
   for (std::int64_t k = 0; k < p.depth; ++k, a.advance(1), b += p.b_stride * Format::size) {
     simd::f right[C];
@@ -66,7 +64,7 @@ void multiply_block(const product& p, std::int64_t row, std::int64_t column) {
   COGEN_UNROLL
   for (int m = 0; m < M; ++m) {
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) simd::store(p.c + (row + m) * p.c_stride + column + c * simd::width, sum[m][c]);
+    for (int c = 0; c < C; ++c) simd::store(p.c[row + m] + column + c * simd::width, sum[m][c]);
   }
 }
 

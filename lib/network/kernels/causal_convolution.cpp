@@ -9,14 +9,12 @@ void causal_convolution(const execution& run, std::span<const token_rows> rows,
                         const causal_convolution_operands& operands) {
   const kernel_table& kernels = kernels_of(run.set);
   const auto convolve = [&](const token_rows& row, std::int64_t first, std::int64_t channels) {
-    kernels.causal_convolution({.x = operands.x + row.first * operands.x_stride + first,
-                                .x_stride = operands.x_stride,
+    kernels.causal_convolution({.x = operands.x.rest(row.first, first),
                                 .weight = operands.weight + first,
                                 .bias = operands.bias ? operands.bias + first : nullptr,
                                 .initial_state = row.initial_state + operands.state_offset + first,
                                 .final_state = row.final_state + operands.state_offset + first,
-                                .out = operands.out + row.first * operands.out_stride + first,
-                                .out_stride = operands.out_stride,
+                                .out = operands.out.rest(row.first, first),
                                 .tokens = row.count,
                                 .channels = channels,
                                 .all_channels = operands.channels,

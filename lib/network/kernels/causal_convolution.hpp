@@ -1,6 +1,7 @@
 #pragma once
 
 #include "network/kernels/execution.hpp"
+#include "network/kernels/strided_rows.hpp"
 #include "network/kernels/token_rows.hpp"
 
 #include <cstdint>
@@ -16,12 +17,10 @@ namespace cogen::kernels {
 /// first: [taps - 1, channels], `state_offset` floats from the state's beginning; zeros stand for tokens before the
 /// first.
 struct causal_convolution_operands {
-  const float* x = nullptr;  // [tokens, channels]
-  std::int64_t x_stride = 0;
+  strided_rows<const float> x;    // [tokens, channels]
   const float* weight = nullptr;  // [taps, channels], oldest first
   const float* bias = nullptr;    // [channels], or none
-  float* out = nullptr;           // [tokens, channels]; does not overlap x
-  std::int64_t out_stride = 0;
+  strided_rows<float> out;        // [tokens, channels]; does not overlap x
   std::int64_t channels = 0;
   int taps = 1;
   bool silu = true;

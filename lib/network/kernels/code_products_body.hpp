@@ -104,7 +104,7 @@ COGEN_INLINE span_scale round_span(const code_job& job, const float* a, code_spa
 
 template <bool Along, class Quad>
 COGEN_INLINE void round_to_quads(const code_job& job, std::int64_t row, const scales_of_rows& scales, float* memory) {
-  const float* a = job.a + row * job.a_stride;
+  const float* a = job.a[row];
   const rounded_row<Quad> rounded(memory, job.depth);
   span_scale* scale = rounded.spans;
   for (code_span span{0, 0}; span.first + span.count < job.depth; ++scale) {
@@ -205,7 +205,7 @@ template <int Bits, bool Along, int M, int C, class Quad>
   COGEN_UNROLL
   for (int m = 0; m < M; ++m) {
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) simd::store(job.c + (row + m) * job.c_stride + column + c * simd::width, total[m][c]);
+    for (int c = 0; c < C; ++c) simd::store(job.c[row + m] + column + c * simd::width, total[m][c]);
   }
 }
 

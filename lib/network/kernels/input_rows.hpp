@@ -1,6 +1,7 @@
 #pragma once
 
 #include "network/kernels/simd.hpp"
+#include "network/kernels/strided_rows.hpp"
 
 #include <cstdint>
 
@@ -13,10 +14,9 @@ namespace {
 template <class Element, int M>
 class input_rows {
  public:
-  // The stride is in elements.
-  COGEN_INLINE input_rows(const Element* first, std::int64_t stride) : stride_(stride) {
+  COGEN_INLINE explicit input_rows(strided_rows<const Element> rows) : stride_(rows.stride) {
     COGEN_UNROLL
-    for (int i = 0; i < pointers; ++i) rows_[i] = first + 3 * i * stride;
+    for (int i = 0; i < pointers; ++i) rows_[i] = rows[3 * i];
     keep_apart();
   }
   COGEN_INLINE const Element* operator[](int row) const { return rows_[row / 3] + row % 3 * stride_; }

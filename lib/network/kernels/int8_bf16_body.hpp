@@ -23,7 +23,7 @@ void multiply_pairs(const int8_job& job, int lane, std::int64_t row) {
     COGEN_UNROLL
     for (int c = 0; c < C; ++c) sum[m][c] = simd::zero();
   }
-  input_rows<std::byte, M> x(job.x + row * job.x_stride, job.x_stride);
+  input_rows<std::byte, M> x(job.x.rest(row));
   const std::byte* data = job.tile + 4 * lane;
   for (std::int64_t input = 0; input < job.inputs; input += 2, x.advance(4), data += 4 * tile_lanes) {
     simd::i w[C];
@@ -48,7 +48,7 @@ void multiply_pairs(const int8_job& job, int lane, std::int64_t row) {
     const simd::f bias = job.bias ? simd::load_first(job.bias + column, live) : simd::zero();
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
-      float* y = job.y + (row + m) * job.y_stride + column;
+      float* y = job.y[row + m] + column;
       simd::f value = job.bias ? simd::add(sum[m][c], bias) : sum[m][c];
       if (job.add_to_y) value = simd::add(value, simd::load_first(y, live));
       simd::store_first(y, value, live);

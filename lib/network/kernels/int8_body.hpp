@@ -192,7 +192,7 @@ struct int8_sums {
       const dots::f bias = job.bias ? simd::load_first(job.bias + column, live) : simd::zero();
       COGEN_UNROLL
       for (int m = 0; m < M; ++m) {
-        float* y = job.y + (row + m) * job.y_stride + column;
+        float* y = job.y[row + m] + column;
         dots::f value = job.bias ? simd::add(sum[m][c], bias) : sum[m][c];
         if (job.add_to_y) value = simd::add(value, simd::load_first(y, live));
         simd::store_first(y, value, live);
@@ -293,8 +293,8 @@ COGEN_INLINE void add_minima(const Weights& weights, const activation_rows<M>& x
 // The first groups of a span, of M rows from one on.
 template <int M>
 COGEN_INLINE activation_rows<M> rows_of(const int8_span& span, std::int64_t row) {
-  const auto* first = reinterpret_cast<const activation_group*>(span.job.x + row * span.job.x_stride);
-  return activation_rows<M>(first + span.first, span.job.x_stride / std::int64_t{sizeof(activation_group)});
+  const auto* first = reinterpret_cast<const activation_group*>(span.job.x[row]);
+  return activation_rows<M>({first + span.first, span.job.x.stride / std::int64_t{sizeof(activation_group)}});
 }
 
 // M rows and C vectors of outputs. Inlined, it would share its registers with the loop over rows.

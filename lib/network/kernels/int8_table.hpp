@@ -1,5 +1,6 @@
 #pragma once
 
+#include "network/kernels/strided_rows.hpp"
 #include "network/kernels/weight_storage.hpp"
 
 #include <cstddef>
@@ -38,10 +39,9 @@ struct int8_job {
   int first_lane;
   int last_lane;
   std::int64_t inputs;
-  const std::byte* x;     // [rows] of activation_group [inputs / 32], for bf16 weights of bf16 [inputs, made even]
-  std::int64_t x_stride;  // bytes
-  float* y;
-  std::int64_t y_stride;
+  // [rows] of activation_group [inputs / 32], for bf16 weights of bf16 [inputs, made even]
+  strided_rows<const std::byte> x;
+  strided_rows<float> y;
   std::int64_t rows;  // at most max_int8_rows
   const float* bias;
   bool add_to_y;
@@ -59,11 +59,9 @@ struct code_job {
   std::int64_t after;      // and to what is read after that
   int depth;               // at most max_head_dim
   int columns;             // whole vectors of any set
-  const float* a;
-  std::int64_t a_stride;
+  strided_rows<const float> a;
   int a_bits;  // 8 or 15, to which a's numbers are rounded
-  float* c;
-  std::int64_t c_stride;
+  strided_rows<float> c;
   std::int64_t rows;
   float* rounded;  // [rows, rounded_row_floats(depth)] of round_rows(); null: a is rounded with what it multiplies
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "network/kernels/activation_kind.hpp"
+#include "network/kernels/strided_rows.hpp"
 #include "network/kernels/weight_storage.hpp"
 
 #include <cogen/detail/cache/view.hpp>
@@ -21,12 +22,10 @@ struct linear_job {
   int first_lane;  // a multiple of 32
   int last_lane;   // at most 64, and at most the outputs that the tile has
   std::int64_t inputs;
-  const float* x;  // [rows, inputs]
-  std::int64_t x_stride;
-  float* y;  // [rows, outputs from the tile's lane 0 on]
-  std::int64_t y_stride;
-  std::int64_t rows;  // at most max_linear_rows
-  const float* bias;  // [outputs from the tile's lane 0 on], or null
+  strided_rows<const float> x;  // [rows, inputs]
+  strided_rows<float> y;        // [rows, outputs from the tile's lane 0 on]
+  std::int64_t rows;            // at most max_linear_rows
+  const float* bias;            // [outputs from the tile's lane 0 on], or null
   bool add_to_y;
 };
 
@@ -93,29 +92,24 @@ struct attention_job {
   const float* sink_logits;      // [heads], or null
   const float* distance_biases;  // [heads, 2 * max_distance + 1], or null
   std::int64_t max_distance;
-  const float* q;  // [queries, heads, head_dim]
-  std::int64_t q_stride;
-  const float* sink_q;  // the same, as held against sinks, where the cache has some
-  std::int64_t sink_q_stride;
+  strided_rows<const float> q;       // [queries, heads, head_dim]
+  strided_rows<const float> sink_q;  // the same, as held against sinks, where the cache has some
   std::int64_t first_span;
   std::int64_t last_span;
-  float* out;  // [queries, heads, head_dim]; may be q
-  std::int64_t out_stride;
-  float* partials;  // for each span partial_floats(queries * heads, head_dim)
-  float* scratch;   // attention_scratch_floats(head_dim), aligned to 64 bytes
+  strided_rows<float> out;  // [queries, heads, head_dim]; may be q
+  float* partials;          // for each span partial_floats(queries * heads, head_dim)
+  float* scratch;           // attention_scratch_floats(head_dim), aligned to 64 bytes
   const int8_table* integers;
 };
 
 /// Some channels of one sequence's new tokens.
 struct causal_convolution_job {
-  const float* x;  // [tokens, channels]
-  std::int64_t x_stride;
-  const float* weight;         // [taps, channels], all_channels floats between taps
-  const float* bias;           // [channels], or null
-  const float* initial_state;  // [taps - 1, channels], likewise
+  strided_rows<const float> x;  // [tokens, channels]
+  const float* weight;          // [taps, channels], all_channels floats between taps
+  const float* bias;            // [channels], or null
+  const float* initial_state;   // [taps - 1, channels], likewise
   float* final_state;
-  float* out;  // [tokens, channels]
-  std::int64_t out_stride;
+  strided_rows<float> out;  // [tokens, channels]
   std::int64_t tokens;
   std::int64_t channels;
   std::int64_t all_channels;
@@ -125,21 +119,16 @@ struct causal_convolution_job {
 
 /// Some channels of one sequence's new tokens.
 struct selective_scan_job {
-  const float* x;  // [tokens, channels]
-  std::int64_t x_stride;
-  const float* gate;  // [tokens, channels]
-  std::int64_t gate_stride;
-  const float* step;  // [tokens, channels]
-  std::int64_t step_stride;
-  const float* b;  // [tokens, states]
-  const float* c;  // [tokens, states]
-  std::int64_t bc_stride;
-  const float* decay;          // [states, channels], all_channels floats between states
-  const float* skip;           // [channels]
-  const float* initial_state;  // [states, channels], likewise
+  strided_rows<const float> x;     // [tokens, channels]
+  strided_rows<const float> gate;  // [tokens, channels]
+  strided_rows<const float> step;  // [tokens, channels]
+  strided_rows<const float> b;     // [tokens, states]
+  strided_rows<const float> c;     // [tokens, states]
+  const float* decay;              // [states, channels], all_channels floats between states
+  const float* skip;               // [channels]
+  const float* initial_state;      // [states, channels], likewise
   float* final_state;
-  float* out;  // [tokens, channels]
-  std::int64_t out_stride;
+  strided_rows<float> out;  // [tokens, channels]
   std::int64_t tokens;
   std::int64_t channels;
   std::int64_t all_channels;
@@ -148,22 +137,16 @@ struct selective_scan_job {
 
 /// Some columns of one head's state, over one sequence's new tokens.
 struct linear_attention_job {
-  const float* q;  // [tokens, keys]
-  std::int64_t q_stride;
-  const float* k;  // [tokens, keys]
-  std::int64_t k_stride;
-  const float* v;  // [tokens, columns]
-  std::int64_t v_stride;
-  const float* decay;  // [tokens]
-  std::int64_t decay_stride;
-  const float* rate;  // [tokens]
-  std::int64_t rate_stride;
+  strided_rows<const float> q;      // [tokens, keys]
+  strided_rows<const float> k;      // [tokens, keys]
+  strided_rows<const float> v;      // [tokens, columns]
+  strided_rows<const float> decay;  // [tokens]
+  strided_rows<const float> rate;   // [tokens]
   float skip;
   bool delta;
   const float* initial_state;  // [keys, columns], all_columns floats between keys
   float* final_state;
-  float* out;  // [tokens, columns]
-  std::int64_t out_stride;
+  strided_rows<float> out;  // [tokens, columns]
   std::int64_t tokens;
   std::int64_t keys;
   std::int64_t columns;
@@ -182,18 +165,14 @@ struct head_decay_job {
 
 /// Some channels of one sequence's new tokens.
 struct time_mix_job {
-  const float* k;  // [tokens, channels]
-  std::int64_t k_stride;
-  const float* v;  // [tokens, channels]
-  std::int64_t v_stride;
-  const float* gate;  // [tokens, channels]
-  std::int64_t gate_stride;
-  const float* decay;          // [channels]
-  const float* first;          // [channels]
-  const float* initial_state;  // [3, channels], all_channels floats between each
+  strided_rows<const float> k;     // [tokens, channels]
+  strided_rows<const float> v;     // [tokens, channels]
+  strided_rows<const float> gate;  // [tokens, channels]
+  const float* decay;              // [channels]
+  const float* first;              // [channels]
+  const float* initial_state;      // [3, channels], all_channels floats between each
   float* final_state;
-  float* out;  // [tokens, channels]
-  std::int64_t out_stride;
+  strided_rows<float> out;  // [tokens, channels]
   std::int64_t tokens;
   std::int64_t channels;
   std::int64_t all_channels;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "network/kernels/execution.hpp"
+#include "network/kernels/strided_rows.hpp"
 
 #include <cstdint>
 
@@ -9,13 +10,11 @@ namespace cogen::kernels {
 /// out = (x - mean(x)) / sqrt(variance(x) + epsilon) * weight + bias, row by row (Ba et al., arXiv:1607.06450); the
 /// variance is the mean of squared differences. Strides count floats between rows. out may be x.
 struct layer_norm_operands {
-  const float* x = nullptr;  // [rows, width]
-  std::int64_t x_stride = 0;
+  strided_rows<const float> x;    // [rows, width]
   const float* weight = nullptr;  // [width]
   const float* bias = nullptr;    // [width]
   float epsilon = 1e-5F;
-  float* out = nullptr;  // [rows, width]
-  std::int64_t out_stride = 0;
+  strided_rows<float> out;  // [rows, width]
   std::int64_t rows = 0;
   std::int64_t width = 0;
 };

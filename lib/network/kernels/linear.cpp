@@ -111,8 +111,7 @@ class product {
       rounded_.multiply(job, rows.first);
     } else {
       auto job = job_for<linear_job>(tile, first, last, rows);
-      job.x = operands_.x + rows.first * operands_.x_stride;
-      job.x_stride = operands_.x_stride;
+      job.x = operands_.x.rest(rows.first);
       multiply_(job);
     }
   }
@@ -126,8 +125,7 @@ class product {
     job.first_lane = first_lane;
     job.last_lane = last_lane;
     job.inputs = weights_.inputs();
-    job.y = operands_.y + rows.first * operands_.y_stride + tile.first;
-    job.y_stride = operands_.y_stride;
+    job.y = operands_.y.rest(rows.first, tile.first);
     job.rows = rows.last - rows.first;
     job.bias = operands_.bias ? operands_.bias + tile.first : nullptr;
     job.add_to_y = operands_.add_to_y;

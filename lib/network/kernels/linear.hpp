@@ -2,6 +2,7 @@
 
 #include "network/kernels/execution.hpp"
 #include "network/kernels/prologue.hpp"
+#include "network/kernels/strided_rows.hpp"
 #include "network/kernels/tiled_matrix.hpp"
 
 #include <cstddef>
@@ -12,11 +13,9 @@ namespace cogen::kernels {
 
 /// The operands of y = x W^T (+ bias) (+ y). Strides count floats between rows. x and y do not overlap.
 struct linear_operands {
-  const float* x = nullptr;  // [rows, inputs]
-  std::int64_t x_stride = 0;
+  strided_rows<const float> x;      // [rows, inputs]
   const prologue* maker = nullptr;  // of x's rows, where they are not there yet
-  float* y = nullptr;               // [rows, outputs]
-  std::int64_t y_stride = 0;
+  strided_rows<float> y;            // [rows, outputs]
   std::int64_t rows = 0;
   const float* bias = nullptr;  // [outputs], or none
   bool add_to_y = false;        // a residual: y += instead of y =

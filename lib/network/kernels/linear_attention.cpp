@@ -19,22 +19,16 @@ void linear_attention(const execution& run, std::span<const token_rows> rows,
     const std::int64_t keys = key_head * operands.key_width;
     const std::int64_t columns = head * operands.value_width + first;
     const std::int64_t state = operands.state_offset + head * operands.key_width * operands.value_width + first;
-    kernels.linear_attention({.q = operands.q + row.first * operands.q_stride + keys,
-                              .q_stride = operands.q_stride,
-                              .k = operands.k + row.first * operands.k_stride + keys,
-                              .k_stride = operands.k_stride,
-                              .v = operands.v + row.first * operands.v_stride + columns,
-                              .v_stride = operands.v_stride,
-                              .decay = operands.decay + row.first * operands.decay_stride + head,
-                              .decay_stride = operands.decay_stride,
-                              .rate = operands.rate + row.first * operands.rate_stride + head,
-                              .rate_stride = operands.rate_stride,
+    kernels.linear_attention({.q = operands.q.rest(row.first, keys),
+                              .k = operands.k.rest(row.first, keys),
+                              .v = operands.v.rest(row.first, columns),
+                              .decay = operands.decay.rest(row.first, head),
+                              .rate = operands.rate.rest(row.first, head),
                               .skip = operands.skip ? operands.skip[head] : 0,
                               .delta = operands.delta,
                               .initial_state = row.initial_state + state,
                               .final_state = row.final_state + state,
-                              .out = operands.out + row.first * operands.out_stride + columns,
-                              .out_stride = operands.out_stride,
+                              .out = operands.out.rest(row.first, columns),
                               .tokens = row.count,
                               .keys = operands.key_width,
                               .columns = std::min(state_block, operands.value_width - first),
@@ -46,11 +40,11 @@ void linear_attention(const execution& run, std::span<const token_rows> rows,
 void head_decay(const execution& run, const head_decay_operands& operands) {
   const kernel_table& kernels = kernels_of(run.set);
   for_each_row(*run.workers, operands.tokens, operands.heads, [&](std::int64_t token) {
-    kernels.head_decay({.x = operands.x + token * operands.x_stride,
+    kernels.head_decay({.x = operands.x[token],
                         .bias = operands.bias,
                         .rate = operands.rate,
-                        .step = operands.step ? operands.step + token * operands.step_stride : nullptr,
-                        .decay = operands.decay + token * operands.decay_stride,
+                        .step = operands.step.data ? operands.step[token] : nullptr,
+                        .decay = operands.decay[token],
                         .heads = operands.heads});
   });
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "network/kernels/execution.hpp"
+#include "network/kernels/strided_rows.hpp"
 #include "network/kernels/token_rows.hpp"
 
 #include <cstdint>
@@ -20,19 +21,13 @@ namespace cogen::kernels {
 /// Strides count floats between tokens. S lies in the rows' states, `state_offset` floats from their beginning:
 /// [heads, key_width, value_width].
 struct linear_attention_operands {
-  const float* q = nullptr;  // [tokens, key_heads, key_width]
-  std::int64_t q_stride = 0;
-  const float* k = nullptr;  // [tokens, key_heads, key_width]
-  std::int64_t k_stride = 0;
-  const float* v = nullptr;  // [tokens, heads, value_width]
-  std::int64_t v_stride = 0;
-  const float* decay = nullptr;  // [tokens, heads]
-  std::int64_t decay_stride = 0;
-  const float* rate = nullptr;  // [tokens, heads]
-  std::int64_t rate_stride = 0;
-  const float* skip = nullptr;  // [heads], or none: 0
-  float* out = nullptr;         // [tokens, heads, value_width]; may be v
-  std::int64_t out_stride = 0;
+  strided_rows<const float> q;      // [tokens, key_heads, key_width]
+  strided_rows<const float> k;      // [tokens, key_heads, key_width]
+  strided_rows<const float> v;      // [tokens, heads, value_width]
+  strided_rows<const float> decay;  // [tokens, heads]
+  strided_rows<const float> rate;   // [tokens, heads]
+  const float* skip = nullptr;      // [heads], or none: 0
+  strided_rows<float> out;          // [tokens, heads, value_width]; may be v
   std::int64_t heads = 0;
   std::int64_t key_heads = 0;
   std::int64_t key_width = 0;
@@ -51,14 +46,11 @@ void linear_attention(const execution& run, std::span<const token_rows> rows,
 /// For each token and head: step = log(1 + exp(x + bias)), decay = exp(step * rate). Strides count floats between
 /// tokens.
 struct head_decay_operands {
-  const float* x = nullptr;  // [tokens, heads]
-  std::int64_t x_stride = 0;
+  strided_rows<const float> x;  // [tokens, heads]
   const float* bias = nullptr;  // [heads]
   const float* rate = nullptr;  // [heads]; negative
-  float* step = nullptr;        // [tokens, heads], or none; may be x
-  std::int64_t step_stride = 0;
-  float* decay = nullptr;  // [tokens, heads]; without step it may be x
-  std::int64_t decay_stride = 0;
+  strided_rows<float> step;     // [tokens, heads], or none; may be x
+  strided_rows<float> decay;    // [tokens, heads]; without step it may be x
   std::int64_t tokens = 0;
   std::int64_t heads = 0;
 };

@@ -3,6 +3,7 @@
 #include "network/kernels/elementwise_body.hpp"
 #include "network/kernels/kernel_table.hpp"
 #include "network/kernels/simd.hpp"
+#include "network/kernels/strided_rows.hpp"
 
 #include <cstdint>
 
@@ -15,11 +16,8 @@
 namespace cogen::kernels {
 namespace {
 
-// A block of columns, and the floats between its keys.
-struct state_columns {
-  float* data;
-  std::int64_t stride;
-};
+// A block of columns; rows are keys.
+using state_columns = strided_rows<float>;
 
 constexpr std::int64_t packed_state_floats = 8192;
 
@@ -48,22 +46,21 @@ class attending_columns {
   COGEN_INLINE void find_first(state_columns state) {
     for (int i = 0; i < Vectors; ++i) found_[i] = simd::zero();
     for (std::int64_t key = 0; key < job_.keys; ++key) {
-      const simd::f k = simd::set(job_.k[key]);
-      for (int i = 0; i < Vectors; ++i)
-        found_[i] = simd::fma(load(state.data + key * state.stride, part(i)), k, found_[i]);
+      const simd::f k = simd::set(job_.k.data[key]);
+      for (int i = 0; i < Vectors; ++i) found_[i] = simd::fma(load(state[key], part(i)), k, found_[i]);
     }
   }
 
   // With FindsNext, found_ becomes what the next token's key finds in the state.
   template <bool FindsNext>
   COGEN_INLINE void take_in(std::int64_t token, state_columns old_state, state_columns new_state) {
-    const float* k = job_.k + token * job_.k_stride;
-    const float* q = job_.q + token * job_.q_stride;
-    const simd::f decay = simd::set(job_.decay[token * job_.decay_stride]);
-    const simd::f rate = simd::set(job_.rate[token * job_.rate_stride]);
+    const float* k = job_.k[token];
+    const float* q = job_.q[token];
+    const simd::f decay = simd::set(*job_.decay[token]);
+    const simd::f rate = simd::set(*job_.rate[token]);
     simd::f out[Vectors], input[Vectors], found[Vectors];
     for (int i = 0; i < Vectors; ++i) {
-      const simd::f value = load(job_.v + token * job_.v_stride, part(i));
+      const simd::f value = load(job_.v[token], part(i));
       input[i] = simd::mul(rate, Delta ? simd::sub(value, simd::mul(decay, found_[i])) : value);
       out[i] = simd::mul(simd::set(job_.skip), value);
       found[i] = simd::zero();
@@ -71,15 +68,15 @@ class attending_columns {
     for (std::int64_t key = 0; key < job_.keys; ++key) {
       const simd::f k_here = simd::set(k[key]), q_here = simd::set(q[key]);
       for (int i = 0; i < Vectors; ++i) {
-        const simd::f kept = simd::mul(load(old_state.data + key * old_state.stride, part(i)), decay);
+        const simd::f kept = simd::mul(load(old_state[key], part(i)), decay);
         const simd::f state = simd::fma(k_here, input[i], kept);
-        store(new_state.data + key * new_state.stride, state, part(i));
+        store(new_state[key], state, part(i));
         out[i] = simd::fma(state, q_here, out[i]);
-        if constexpr (FindsNext) found[i] = simd::fma(state, simd::set(k[job_.k_stride + key]), found[i]);
+        if constexpr (FindsNext) found[i] = simd::fma(state, simd::set(k[job_.k.stride + key]), found[i]);
       }
     }
     for (int i = 0; i < Vectors; ++i) {
-      store(job_.out + token * job_.out_stride, out[i], part(i));
+      store(job_.out[token], out[i], part(i));
       found_[i] = found[i];
     }
   }
@@ -91,10 +88,10 @@ class attending_columns {
 
 COGEN_INLINE linear_attention_job columns_from(const linear_attention_job& job, std::int64_t offset) {
   linear_attention_job part = job;
-  part.v += offset;
+  part.v.data += offset;
   part.initial_state += offset;
   part.final_state += offset;
-  part.out += offset;
+  part.out.data += offset;
   return part;
 }
 

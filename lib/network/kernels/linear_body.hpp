@@ -210,7 +210,7 @@ COGEN_INLINE void finish(const accumulators<M, C>& total, const linear_job& job,
     const vector bias = job.bias ? simd::load_first(job.bias + column, live) : simd::zero();
     COGEN_UNROLL
     for (int m = 0; m < M; ++m) {
-      float* y = job.y + (row + m) * job.y_stride + column;
+      float* y = job.y[row + m] + column;
       vector value = job.bias ? simd::add(total.sum[m][c], bias) : total.sum[m][c];
       if (job.add_to_y) value = simd::add(value, simd::load_first(y, live));
       simd::store_first(y, value, live);
@@ -224,7 +224,7 @@ void multiply(const linear_job& job, int lane) {
   accumulators<M, C> total;
   total.clear();
   Weights weights(job.tile, lane, 0);
-  input_rows<float, M> x(job.x, job.x_stride);
+  input_rows<float, M> x(job.x);
   for (std::int64_t input = 0; input < job.inputs; input += Weights::inputs, weights.advance()) {
     const auto left = static_cast<int>(job.inputs - input < Weights::inputs ? job.inputs - input : Weights::inputs);
     weights.template group<C, true>(
@@ -284,7 +284,7 @@ void multiply_panel(const panel_step& step, int lane, std::int64_t row, std::int
     total.clear();
   else
     total.load(sums, step.stride);
-  input_rows<float, M> x(step.job.x + row * step.job.x_stride + step.first, step.job.x_stride);
+  input_rows<float, M> x(step.job.x.rest(row, step.first));
   const float* panel = step.panel + lane;
   const std::int64_t inputs = step.last - step.first;
   const auto add = [&](int index) __attribute__((always_inline)) {

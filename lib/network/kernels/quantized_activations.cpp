@@ -44,23 +44,19 @@ quantized_activations::quantized_activations(const execution& run, const tiled_m
   std::byte* const all_bf16 = all_groups + forms.all_groups(operands.rows);
   for_each_row(*run.workers, operands.rows, weights.inputs(), [&](std::int64_t row) {
     if (operands.maker) operands.maker->make(row);
-    const float* x = operands.x + row * operands.x_stride;
+    const float* x = operands.x[row];
     if (groups > 0)
       kernels.quantize(x, weights.inputs(), reinterpret_cast<activation_group*>(all_groups + row * groups));
     if (bf16 > 0) kernels.round(x, weights.inputs(), reinterpret_cast<std::uint16_t*>(all_bf16 + row * bf16));
   });
   if (groups > 0) multiply_ = kernels.multiply;
   if (bf16 > 0) multiply_bf16_ = kernels.multiply_bf16;
-  groups_ = all_groups;
-  groups_stride_ = groups;
-  bf16_ = all_bf16;
-  bf16_stride_ = bf16;
+  groups_ = {all_groups, groups};
+  bf16_ = {all_bf16, bf16};
 }
 
 void quantized_activations::multiply(int8_job job, std::int64_t first) const {
-  const bool bf16 = job.storage == weight_storage::bf16;
-  job.x_stride = bf16 ? bf16_stride_ : groups_stride_;
-  job.x = (bf16 ? bf16_ : groups_) + first * job.x_stride;
+  job.x = (job.storage == weight_storage::bf16 ? bf16_ : groups_).rest(first);
   kernel_for(job.storage)(job);
 }
 

@@ -37,10 +37,8 @@ class quantized_activations {
 
   kernel multiply_ = nullptr;
   kernel multiply_bf16_ = nullptr;
-  const std::byte* groups_ = nullptr;  // [rows, inputs / 32]
-  std::int64_t groups_stride_ = 0;     // bytes
-  const std::byte* bf16_ = nullptr;    // [rows, inputs, made even]
-  std::int64_t bf16_stride_ = 0;
+  strided_rows<const std::byte> groups_;  // [rows, inputs / 32]
+  strided_rows<const std::byte> bf16_;    // [rows, inputs, made even]
 };
 
 }  // namespace cogen::kernels

@@ -26,7 +26,7 @@ COGEN_INLINE simd::f softplus(simd::f x) {
 
 // The input at `index` of a sequence's new tokens; one before them comes from the state.
 COGEN_INLINE const float* convolution_input(const causal_convolution_job& job, std::int64_t index) {
-  return index < 0 ? job.initial_state + (job.taps - 1 + index) * job.all_channels : job.x + index * job.x_stride;
+  return index < 0 ? job.initial_state + (job.taps - 1 + index) * job.all_channels : job.x[index];
 }
 
 void convolve_token(const causal_convolution_job& job, std::int64_t token) {
@@ -38,7 +38,7 @@ void convolve_token(const causal_convolution_job& job, std::int64_t token) {
           const simd::f weight = load(job.weight + tap * job.all_channels, span);
           sum = simd::fma(load(convolution_input(job, oldest + tap), span), weight, sum);
         }
-        store(job.out + token * job.out_stride, job.silu ? silu(sum) : sum, span);
+        store(job.out[token], job.silu ? silu(sum) : sum, span);
       });
 }
 
@@ -55,12 +55,12 @@ void causal_convolution_channels(const causal_convolution_job& job) {
 
 void scan_token(const selective_scan_job& job, std::int64_t token) {
   const float* previous = token == 0 ? job.initial_state : job.final_state;
-  const float* b = job.b + token * job.bc_stride;
-  const float* c = job.c + token * job.bc_stride;
+  const float* b = job.b[token];
+  const float* c = job.c[token];
   over_row(
       job.channels, [&](row_span span) __attribute__((always_inline)) {
-        const simd::f x = load(job.x + token * job.x_stride, span);
-        const simd::f step = softplus(load(job.step + token * job.step_stride, span));
+        const simd::f x = load(job.x[token], span);
+        const simd::f step = softplus(load(job.step[token], span));
         const simd::f input = simd::mul(step, x);
         simd::f out = simd::zero();
         for (std::int64_t n = 0; n < job.states; ++n) {
@@ -71,8 +71,7 @@ void scan_token(const selective_scan_job& job, std::int64_t token) {
           out = simd::fma(h, simd::set(c[n]), out);
         }
         out = simd::fma(x, load(job.skip, span), out);
-        store(job.out + token * job.out_stride, simd::mul(out, silu(load(job.gate + token * job.gate_stride, span))),
-              span);
+        store(job.out[token], simd::mul(out, silu(load(job.gate[token], span))), span);
       });
 }
 
@@ -97,9 +96,9 @@ void time_mix_token(const time_mix_job& job, std::int64_t token) {
   const float* previous = token == 0 ? job.initial_state : job.final_state;
   over_row(
       job.channels, [&](row_span span) __attribute__((always_inline)) {
-        const simd::f k = load(job.k + token * job.k_stride, span);
-        const simd::f v = load(job.v + token * job.v_stride, span);
-        const simd::f gate = sigmoid(load(job.gate + token * job.gate_stride, span));
+        const simd::f k = load(job.k[token], span);
+        const simd::f v = load(job.v[token], span);
+        const simd::f gate = sigmoid(load(job.gate[token], span));
         relative_sums sums{load(previous, span), load(previous + job.all_channels, span),
                            load(previous + 2 * job.all_channels, span)};
         sums.exponent = simd::where_less(sums.weights, simd::set(0.5F), simd::set(-1e38F), sums.exponent);
@@ -109,7 +108,7 @@ void time_mix_token(const time_mix_job& job, std::int64_t token) {
         store(job.final_state, next.values, span);
         store(job.final_state + job.all_channels, next.weights, span);
         store(job.final_state + 2 * job.all_channels, next.exponent, span);
-        store(job.out + token * job.out_stride, simd::mul(simd::div(now.values, now.weights), gate), span);
+        store(job.out[token], simd::mul(simd::div(now.values, now.weights), gate), span);
       });
 }
 

@@ -10,12 +10,12 @@ rms_norm_rows::rms_norm_rows(const execution& run, const rms_norm_operands& oper
 
 void rms_norm_rows::make(std::int64_t row) const {
   for (std::int64_t offset = 0; offset < operands_.vectors * operands_.width; offset += operands_.width) {
-    norm_({.x = operands_.x + row * operands_.x_stride + offset,
-           .add = operands_.add ? operands_.add + row * operands_.add_stride + offset : nullptr,
+    norm_({.x = operands_.x[row] + offset,
+           .add = operands_.add.data ? operands_.add[row] + offset : nullptr,
            .weight = operands_.weight,
            .weight_offset = operands_.weight_offset,
            .epsilon = operands_.epsilon,
-           .out = operands_.out + row * operands_.out_stride + offset,
+           .out = operands_.out[row] + offset,
            .add_to_out = operands_.add_to_out,
            .width = operands_.width});
   }

@@ -85,11 +85,11 @@ void rope_append(const execution& run, const rope_table* table, std::span<const 
     rope_append_job job{.rotation = nullptr,
                         .pairs = table ? table->pairs() : 0,
                         .first_rotated = operands.first_rotated,
-                        .q = operands.q + token * operands.q_stride,
-                        .k = operands.k ? operands.k + token * operands.k_stride : nullptr,
-                        .v = operands.v ? operands.v + token * operands.v_stride : nullptr,
+                        .q = operands.q[token],
+                        .k = operands.k.data ? operands.k[token] : nullptr,
+                        .v = operands.v.data ? operands.v[token] : nullptr,
                         .heads = operands.heads,
-                        .kv_heads = operands.k ? view.kv_heads : 0,
+                        .kv_heads = operands.k.data ? view.kv_heads : 0,
                         .head_dim = view.head_dim,
                         .type = view.type,
                         .key = view.key(position, 0),
@@ -98,7 +98,7 @@ void rope_append(const execution& run, const rope_table* table, std::span<const 
                         .head_stride = view.head_stride};
     if (view.span.sinks > 0) {
       rope_append_job inside = job;
-      inside.q = operands.sink_q + token * operands.sink_q_stride;
+      inside.q = operands.sink_q[token];
       inside.kv_heads = 0;
       std::copy_n(job.q, std::int64_t{job.heads} * job.head_dim, inside.q);
       const std::int64_t last = std::int64_t{view.span.sinks} + view.span.window - 1;

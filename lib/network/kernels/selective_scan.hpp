@@ -1,6 +1,7 @@
 #pragma once
 
 #include "network/kernels/execution.hpp"
+#include "network/kernels/strided_rows.hpp"
 #include "network/kernels/token_rows.hpp"
 
 #include <cstdint>
@@ -17,19 +18,14 @@ namespace cogen::kernels {
 /// Strides count floats between tokens. h lies in the rows' states, `state_offset` floats from their beginning:
 /// [states, channels], so that neighboring channels are neighbors in memory.
 struct selective_scan_operands {
-  const float* x = nullptr;  // [tokens, channels]
-  std::int64_t x_stride = 0;
-  const float* gate = nullptr;  // [tokens, channels]
-  std::int64_t gate_stride = 0;
-  const float* step = nullptr;  // [tokens, channels]
-  std::int64_t step_stride = 0;
-  const float* b = nullptr;  // [tokens, states]
-  const float* c = nullptr;  // [tokens, states]
-  std::int64_t bc_stride = 0;
-  const float* decay = nullptr;  // [states, channels]; negative
-  const float* skip = nullptr;   // [channels]
-  float* out = nullptr;          // [tokens, channels]; may be x, gate or step
-  std::int64_t out_stride = 0;
+  strided_rows<const float> x;     // [tokens, channels]
+  strided_rows<const float> gate;  // [tokens, channels]
+  strided_rows<const float> step;  // [tokens, channels]
+  strided_rows<const float> b;     // [tokens, states]
+  strided_rows<const float> c;     // [tokens, states]
+  const float* decay = nullptr;    // [states, channels]; negative
+  const float* skip = nullptr;     // [channels]
+  strided_rows<float> out;         // [tokens, channels]; may be x, gate or step
   std::int64_t channels = 0;
   int states = 0;
   std::int64_t state_offset = 0;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "network/kernels/execution.hpp"
+#include "network/kernels/strided_rows.hpp"
 #include "network/kernels/token_rows.hpp"
 
 #include <cstdint>
@@ -18,16 +19,12 @@ namespace cogen::kernels {
 /// count floats between tokens. n, d and m lie in the rows' states, `state_offset` floats from their beginning: [3,
 /// channels]. Where d is 0, there was no token, and m is -inf whatever lies there.
 struct time_mix_operands {
-  const float* k = nullptr;  // [tokens, channels]
-  std::int64_t k_stride = 0;
-  const float* v = nullptr;  // [tokens, channels]
-  std::int64_t v_stride = 0;
-  const float* gate = nullptr;  // [tokens, channels]
-  std::int64_t gate_stride = 0;
-  const float* decay = nullptr;  // [channels]; negative
-  const float* first = nullptr;  // [channels]
-  float* out = nullptr;          // [tokens, channels]; may be k, v or gate
-  std::int64_t out_stride = 0;
+  strided_rows<const float> k;     // [tokens, channels]
+  strided_rows<const float> v;     // [tokens, channels]
+  strided_rows<const float> gate;  // [tokens, channels]
+  const float* decay = nullptr;    // [channels]; negative
+  const float* first = nullptr;    // [channels]
+  strided_rows<float> out;         // [tokens, channels]; may be k, v or gate
   std::int64_t channels = 0;
   std::int64_t state_offset = 0;
 };

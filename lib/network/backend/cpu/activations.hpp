@@ -1,5 +1,7 @@
 #pragma once
 
+#include "network/kernels/strided_rows.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -16,6 +18,12 @@ struct activations {
   std::int64_t stride = 0;
 
   float* row(std::int64_t index) const { return data + index * stride; }
+
+  /// As kernels take them, which read (const float) or write them.
+  template <class T>
+  operator kernels::strided_rows<T>() const {
+    return {data, stride};
+  }
 
   /// All rows, with what lies between them.
   std::span<float> numbers() const { return {data, static_cast<std::size_t>(rows * stride)}; }

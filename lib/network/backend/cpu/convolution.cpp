@@ -30,12 +30,10 @@ convolution::convolution(weight_reader& weights, const std::string& name, const 
 void convolution::operator()(const forward_context& context, int layer, const activations& x,
                              const activations& out) const {
   run_with_states(context, layer, kernels::causal_convolution,
-                  {.x = x.data,
-                   .x_stride = x.stride,
+                  {.x = x,
                    .weight = weight_.data(),
                    .bias = bias_.empty() ? nullptr : bias_.data(),
-                   .out = out.data,
-                   .out_stride = out.stride,
+                   .out = out,
                    .channels = shape_.channels,
                    .taps = static_cast<int>(shape_.taps),
                    .silu = shape_.silu});

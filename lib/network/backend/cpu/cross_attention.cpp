@@ -25,19 +25,14 @@ void heads::cache_encoder_input(const forward_context& context, int layer, const
   auto& memory = context.memory.layer(layer);
   set_views_of_encoder(context, memory, true);
   kernels::rope_append(context.run, nullptr, context.rows,
-                       {.k = kv.data, .k_stride = kv.stride, .v = kv.data + spec_.kv_width(), .v_stride = kv.stride});
+                       {.k = kv, .v = kv.columns_from(spec_.kv_width(), spec_.kv_width())});
   memory.written(context.step);
 }
 
 activations heads::attend_to_encoder_input(const forward_context& context, int layer, const activations& q) const {
   set_views_of_encoder(context, context.memory.layer(layer));
   kernels::attention(context.run, context.rows,
-                     {.q = q.data,
-                      .q_stride = q.stride,
-                      .out = q.data,
-                      .out_stride = q.stride,
-                      .heads = spec_.heads,
-                      .scale = static_cast<float>(spec_.scale)});
+                     {.q = q, .out = q, .heads = spec_.heads, .scale = static_cast<float>(spec_.scale)});
   return q;
 }
 

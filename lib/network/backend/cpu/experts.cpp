@@ -182,7 +182,7 @@ void operators::feed_forward(std::span<const chosen_expert> experts) const {
     const auto& [expert, x, y] = experts[index];
     const auto rows = activated(products[index].y, expert->activation, expert->intermediate);
     inner[index].emplace(context_.run, rows);
-    products[index] = {&expert->down, {{rows.out, rows.rows, rows.width, rows.out_stride}, &*inner[index]}, y};
+    products[index] = {&expert->down, {{rows.out.data, rows.rows, rows.width, rows.out.stride}, &*inner[index]}, y};
   }
   project(context_, std::span(products).first(experts.size()));
 }

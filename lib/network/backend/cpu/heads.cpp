@@ -98,22 +98,16 @@ void heads::attend_in_place(const forward_context& context, cache::layer& memory
   const float* const keys = spec_.shared_kv ? nullptr : qkv.data + spec_.q_width();
   const auto sink_q = has_sinks ? context.space.take(qkv.rows, spec_.q_width()) : activations{};
   kernels::rope_append(context.run, table, context.rows,
-                       {.q = qkv.data,
-                        .q_stride = qkv.stride,
-                        .k = keys,
-                        .k_stride = qkv.stride,
-                        .v = keys ? keys + spec_.kv_width() : nullptr,
-                        .v_stride = qkv.stride,
+                       {.q = qkv,
+                        .k = {keys, qkv.stride},
+                        .v = {keys ? keys + spec_.kv_width() : nullptr, qkv.stride},
                         .heads = spec_.heads,
                         .first_rotated = spec_.rope ? spec_.rope->first_dim : 0,
-                        .sink_q = sink_q.data,
-                        .sink_q_stride = sink_q.stride});
+                        .sink_q = sink_q});
   if (keys) memory.written(context.step);
   kernels::attention(context.run, context.rows,
-                     {.q = qkv.data,
-                      .q_stride = qkv.stride,
-                      .out = qkv.data,
-                      .out_stride = qkv.stride,
+                     {.q = qkv,
+                      .out = qkv,
                       .heads = spec_.heads,
                       .scale = static_cast<float>(spec_.scale),
                       .softcap = spec_.softcap,
@@ -121,8 +115,7 @@ void heads::attend_in_place(const forward_context& context, cache::layer& memory
                       .sink_logits = sink_logits_.empty() ? nullptr : sink_logits_.data(),
                       .distance_biases = spec_.relative_bias ? distance_biases_.data() : nullptr,
                       .max_distance = spec_.relative_bias ? spec_.relative_bias->max_distance : 0,
-                      .sink_q = sink_q.data,
-                      .sink_q_stride = sink_q.stride});
+                      .sink_q = sink_q});
 }
 
 }  // namespace cogen::cpu

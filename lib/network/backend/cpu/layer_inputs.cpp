@@ -33,8 +33,7 @@ kernels::activation_operands operators::gate_layer_input(const activations& x, c
                                                          const parts::layer_input<forms>& part) {
   if (x.rows < layer_inputs_.rows) layer_inputs_ = keep(layer_inputs_);
   auto gate = norm_activated(x, pre_norm, part.gate, part.activation, part.width);
-  gate.factor = layer_inputs_.data + part.first;
-  gate.factor_stride = layer_inputs_.stride;
+  gate.factor = layer_inputs_.columns_from(part.first, part.width);
   return gate;
 }
 

@@ -12,14 +12,11 @@ head_decay::head_decay(weight_reader& weights, const std::string& prefix, std::i
 
 void head_decay::operator()(const forward_context& context, const activations& x, const activations& steps,
                             const activations& decays) const {
-  kernels::head_decay(context.run, {.x = x.data,
-                                    .x_stride = x.stride,
+  kernels::head_decay(context.run, {.x = x,
                                     .bias = bias_.data(),
                                     .rate = rate_.data(),
-                                    .step = steps.data,
-                                    .step_stride = steps.stride,
-                                    .decay = decays.data,
-                                    .decay_stride = decays.stride,
+                                    .step = steps,
+                                    .decay = decays,
                                     .tokens = x.rows,
                                     .heads = x.columns});
 }
@@ -29,16 +26,12 @@ std::int64_t head_decay::bytes() const { return bytes_of(rate_) + bytes_of(bias_
 void attend(const forward_context& context, int layer, const linear_attention_rows& rows,
             kernels::linear_attention_operands operands) {
   const auto& [q, k, v, decay, rate] = rows;
-  operands.q = q.data;
-  operands.q_stride = q.stride;
-  operands.k = k.data;
-  operands.k_stride = k.stride;
-  operands.v = operands.out = v.data;
-  operands.v_stride = operands.out_stride = v.stride;
-  operands.decay = decay.data;
-  operands.decay_stride = decay.stride;
-  operands.rate = rate.data;
-  operands.rate_stride = rate.stride;
+  operands.q = q;
+  operands.k = k;
+  operands.v = v;
+  operands.decay = decay;
+  operands.rate = rate;
+  operands.out = v;
   run_with_states(context, layer, kernels::linear_attention, operands);
 }
 

@@ -64,13 +64,11 @@ std::optional<kernels::rms_norm_rows> norm::prologue(const forward_context& cont
 
 kernels::rms_norm_operands norm::operands(const activations& x, const activations& out) const {
   const auto width = static_cast<std::int64_t>(weight_.size());
-  return {.x = x.data,
-          .x_stride = x.stride,
+  return {.x = x,
           .weight = weight_.data(),
           .weight_offset = weight_offset_,
           .epsilon = epsilon_,
-          .out = out.data,
-          .out_stride = out.stride,
+          .out = out,
           .rows = x.rows,
           .vectors = x.columns / width,
           .width = width};
@@ -79,13 +77,11 @@ kernels::rms_norm_operands norm::operands(const activations& x, const activation
 void norm::layer_norm(const forward_context& context, const activations& x, const activations& out) const {
   const auto width = static_cast<std::int64_t>(weight_.size());
   for (std::int64_t first = 0; first < x.columns; first += width)
-    kernels::layer_norm(context.run, {.x = x.data + first,
-                                      .x_stride = x.stride,
+    kernels::layer_norm(context.run, {.x = x.columns_from(first, width),
                                       .weight = weight_.data(),
                                       .bias = bias_.data(),
                                       .epsilon = epsilon_,
-                                      .out = out.data + first,
-                                      .out_stride = out.stride,
+                                      .out = out.columns_from(first, width),
                                       .rows = x.rows,
                                       .width = width});
 }

@@ -15,7 +15,7 @@ namespace cogen::cpu {
 namespace {
 
 activations written_by(const kernels::activation_operands& operands) {
-  return {.data = operands.out, .rows = operands.rows, .columns = operands.width, .stride = operands.out_stride};
+  return {.data = operands.out.data, .rows = operands.rows, .columns = operands.width, .stride = operands.out.stride};
 }
 
 /// Adds the vectors of the step's positions. x [step.tokens(), hidden]
@@ -135,12 +135,9 @@ kernels::activation_operands operators::activated(const activations& up, const p
   if (function.gate_scale != 1) scale_rows(context_, function.gate_scale, up.columns_from(0, intermediate));
   if (function.gate_cutoff) cut_off(context_, *function.gate_cutoff, up.columns_from(0, intermediate));
   return {.kind = function.kind,
-          .x = up.data,
-          .x_stride = up.stride,
-          .factor = function.gated ? up.data + intermediate : nullptr,
-          .factor_stride = up.stride,
-          .out = up.data,
-          .out_stride = up.stride,
+          .x = up,
+          .factor = {function.gated ? up.data + intermediate : nullptr, up.stride},
+          .out = up,
           .rows = up.rows,
           .width = intermediate,
           .parameters = function.parameters.data()};

@@ -20,11 +20,9 @@ float* scratch_of(const forward_context& context, const kernels::tiled_matrix& w
 kernels::linear_product product_of(const forward_context& context, const projection& linear, const input& x,
                                    const activations& y, bool add_to_y) {
   return {linear.weights.get(),
-          {.x = x.rows.data,
-           .x_stride = x.rows.stride,
+          {.x = x.rows,
            .maker = x.maker,
-           .y = y.data,
-           .y_stride = y.stride,
+           .y = y,
            .rows = x.rows.rows,
            .bias = linear.bias.empty() ? nullptr : linear.bias.data(),
            .add_to_y = add_to_y,

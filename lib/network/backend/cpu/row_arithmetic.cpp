@@ -59,15 +59,8 @@ void add_bias(const forward_context& context, std::span<const float> bias, const
 
 void activate_rows(const forward_context& context, kernels::activation kind, const activations& x,
                    const activations& factor, const activations& out) {
-  kernels::activate(context.run, {.kind = kind,
-                                  .x = x.data,
-                                  .x_stride = x.stride,
-                                  .factor = factor.data,
-                                  .factor_stride = factor.stride,
-                                  .out = out.data,
-                                  .out_stride = out.stride,
-                                  .rows = x.rows,
-                                  .width = x.columns});
+  kernels::activate(context.run,
+                    {.kind = kind, .x = x, .factor = factor, .out = out, .rows = x.rows, .width = x.columns});
 }
 
 void cut_off(const forward_context& context, float deviations, const activations& x) {

@@ -122,7 +122,7 @@ void operators::linear_add_to_streams(const kernels::activation_operands& y, con
   const kernels::activated_rows rows(context_.run, y);
   const auto hidden = linear.weights->outputs();
   const auto result = context_.space.take(y.rows, hidden);
-  linear(context_, {{y.out, y.rows, y.width, y.out_stride}, &rows}, result);
+  linear(context_, {{y.out.data, y.rows, y.width, y.out.stride}, &rows}, result);
   (*after)(context_, result, result);
   for (std::int64_t first = hidden; first < streams_.columns; first += hidden)
     cpu::add_rows(context_, result, 1, streams_.columns_from(first, hidden));

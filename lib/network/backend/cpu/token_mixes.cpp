@@ -45,16 +45,12 @@ activations operators::mix_times(const activations& x, const forms::norm& pre_no
   project(context_, std::array{projected_rows{&part.in[0], mix(0), k}, projected_rows{&part.in[1], mix(1), v},
                                projected_rows{&part.in[2], mix(2), gate}});
   run_with_states(context_, part.layer, kernels::time_mix,
-                  {.k = k.data,
-                   .k_stride = k.stride,
-                   .v = v.data,
-                   .v_stride = v.stride,
-                   .gate = gate.data,
-                   .gate_stride = gate.stride,
+                  {.k = k,
+                   .v = v,
+                   .gate = gate,
                    .decay = part.decay.data(),
                    .first = part.first.data(),
-                   .out = v.data,
-                   .out_stride = v.stride,
+                   .out = v,
                    .channels = channels,
                    .state_offset = inputs});
   return v;

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+
+namespace cogen::kernels {
+
+/// Rows of numbers, `stride` numbers apart. Always inlined, so that no copy compiled for a newer processor can replace
+/// a portable one.
+template <class T>
+struct strided_rows {
+  T* data = nullptr;
+  std::int64_t stride = 0;
+
+  [[gnu::always_inline]] T* operator[](std::int64_t row) const { return data + row * stride; }
+
+  /// From `row` on, each without its first `column` numbers.
+  [[gnu::always_inline]] strided_rows rest(std::int64_t row, std::int64_t column = 0) const {
+    return {data + row * stride + column, stride};
+  }
+};
+
+}  // namespace cogen::kernels
