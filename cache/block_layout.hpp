@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cogen/detail/cache/compressed_snapshot.hpp>
 #include <cogen/detail/cache/kv_cache_spec.hpp>
+#include <cogen/detail/cache/snapshot_codec.hpp>
 #include <cogen/detail/cache/view.hpp>
 #include <cogen/extend/kv_codec.hpp>
 

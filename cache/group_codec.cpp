@@ -1,6 +1,6 @@
 #include "group_codec.hpp"
 
-#include <cogen/detail/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/snapshot_codec.hpp>
 
 #include <c10/util/Half.h>
 

@@ -2,8 +2,8 @@
 
 #include "block_layout.hpp"
 
-#include <cogen/detail/cache/compressed_snapshot.hpp>
 #include <cogen/detail/cache/slot_table.hpp>
+#include <cogen/detail/cache/snapshot_codec.hpp>
 #include <cogen/detail/cache/step.hpp>
 #include <cogen/detail/cache/transfer.hpp>
 #include <cogen/detail/cache/view.hpp>

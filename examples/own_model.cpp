@@ -10,48 +10,47 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace asio = boost::asio;
 
 namespace {
 
 //[own_model
-/// The longest earlier match of the text's end decides, and of those the newest. Tokens are bytes.
-class echo final : public cogen::runner {
- public:
+using score_list = std::array<float, 256>;  // of the bytes, which are the tokens
+
+/// The longest earlier match of the text's end decides, and of those the newest.
+score_list& score_next(std::string_view text, score_list& scores) {
+  scores.fill(-1);
+  for (std::size_t next = 1; next < text.size(); ++next) {
+    const auto [end, other_end] = std::mismatch(text.rbegin(), text.rend(), text.rend() - next, text.rend());
+    auto& score = scores[static_cast<unsigned char>(text[next])];
+    score = std::max(score, static_cast<float>(end - text.rbegin()) + static_cast<float>(next) / 1e6f);
+  }
+  return scores;
+}
+
+struct echo final : cogen::runner {
+  std::map<int, std::string> held;  // by slot
+  score_list scores = {};
+
   int vocabulary() const override { return 256; }
 
   void launch(cogen::step& step) override {
-    for (const int slot : step.clears) held_[slot].clear();
-    for (const auto& cut : step.truncations) held_[cut.slot].resize(cut.length);
-    for (const auto& cut : step.releases) held_[cut.slot].resize(cut.length);
-    for (const auto& fork : step.forks) held_[fork.slot] = held_[fork.source].substr(0, fork.end);
+    for (const int slot : step.clears) held[slot].clear();
+    for (const auto& cut : step.truncations) held[cut.slot].resize(cut.length);
+    for (const auto& cut : step.releases) held[cut.slot].resize(cut.length);
+    for (const auto& fork : step.forks) held[fork.slot] = held[fork.source].substr(0, fork.end);
     for (std::size_t i = 0; i < step.rows.size(); ++i) {
-      auto& text = held_[step.rows[i].slot];
+      auto& text = held[step.rows[i].slot];
       for (const auto token : step.tokens_of(step.rows[i])) text += static_cast<char>(token);
-      if (step.rows[i].wanted != cogen::scheduler::output::sample) continue;
-      auto scores = scores_after(text);
-      step.sample(i, scores);
+      if (step.rows[i].wanted == cogen::scheduler::output::sample) step.sample(i, score_next(text, scores));
     }
     step.done();
   }
-
- private:
-  static std::vector<float> scores_after(std::string_view text) {
-    std::vector<float> scores(256, -1);
-    for (std::size_t next = 1; next < text.size(); ++next) {
-      const auto [end, other_end] = std::mismatch(text.rbegin(), text.rend(), text.rend() - next, text.rend());
-      auto& score = scores[static_cast<unsigned char>(text[next])];
-      score = std::max(score, static_cast<float>(end - text.rbegin()) + static_cast<float>(next) / 1e6f);
-    }
-    return scores;
-  }
-
-  std::map<int, std::string> held_;  // by slot
 };
 //]
 

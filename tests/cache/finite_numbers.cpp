@@ -2,7 +2,7 @@
 #include "twin.hpp"
 
 #include <cogen/cache/device_cache.hpp>
-#include <cogen/detail/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/snapshot_codec.hpp>
 
 #include <ATen/ops/isfinite.h>
 #include <ATen/ops/zeros.h>

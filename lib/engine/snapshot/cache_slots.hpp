@@ -1,7 +1,7 @@
 #pragma once
 
-#include <cogen/detail/cache/compressed_snapshot.hpp>
 #include <cogen/detail/cache/slot_table.hpp>
+#include <cogen/detail/cache/snapshot_codec.hpp>
 #include <cogen/detail/cache/transfer.hpp>
 #include <cogen/detail/slot_fork.hpp>
 

@@ -2,7 +2,7 @@
 
 #include "engine/snapshot/stored_snapshot.hpp"
 
-#include <cogen/detail/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/snapshot_codec.hpp>
 
 #include <vector>
 

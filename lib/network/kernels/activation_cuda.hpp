@@ -1,7 +1,7 @@
 #pragma once
 
 #include "network/kernels/activation_kind.hpp"
-#include "network/kernels/device_cache.hpp"
+#include "network/kernels/cache_layout.hpp"
 
 #include <cuda_runtime_api.h>
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "network/kernels/device_cache.hpp"
+#include "network/kernels/cache_layout.hpp"
 #include "network/kernels/packed_weights.hpp"
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device.hpp"
-#include "network/kernels/device_cache.hpp"
+#include "network/kernels/cache_layout.hpp"
 
 #include <boost/test/unit_test.hpp>
 

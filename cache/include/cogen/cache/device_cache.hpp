@@ -2,10 +2,10 @@
 
 #include <cogen/cache/virtual_memory.hpp>
 #include <cogen/detail/cache/attention_span.hpp>
-#include <cogen/detail/cache/compressed_snapshot.hpp>
 #include <cogen/detail/cache/kv_cache_spec.hpp>
 #include <cogen/detail/cache/sink_window.hpp>
 #include <cogen/detail/cache/slot_table.hpp>
+#include <cogen/detail/cache/snapshot_codec.hpp>
 #include <cogen/detail/cache/step.hpp>
 #include <cogen/extend/kv_codec.hpp>
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cogen/detail/cache/attention_span.hpp>
-#include <cogen/detail/cache/compressed_snapshot.hpp>
 #include <cogen/detail/cache/kv_cache_spec.hpp>
 #include <cogen/detail/cache/mask.hpp>
 #include <cogen/detail/cache/slot_table.hpp>
+#include <cogen/detail/cache/snapshot_codec.hpp>
 #include <cogen/detail/cache/step.hpp>
 #include <cogen/detail/cache/transfer.hpp>
 #include <cogen/detail/cache/view.hpp>

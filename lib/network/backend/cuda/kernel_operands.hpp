@@ -1,7 +1,7 @@
 #pragma once
 
 #include "network/backend/operators.hpp"
-#include "network/kernels/device_cache.hpp"
+#include "network/kernels/cache_layout.hpp"
 
 #include <cogen/cache/device_cache.hpp>
 

@@ -1,4 +1,4 @@
-#include <cogen/detail/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/snapshot_codec.hpp>
 
 #include <c10/util/BFloat16.h>
 #include <c10/util/Half.h>

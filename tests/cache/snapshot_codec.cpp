@@ -2,7 +2,7 @@
 #include "says.hpp"
 #include "twin.hpp"
 
-#include <cogen/detail/cache/compressed_snapshot.hpp>
+#include <cogen/detail/cache/snapshot_codec.hpp>
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
@@ -26,7 +26,7 @@ std::ostream& operator<<(std::ostream& out, scalar type) { return out << bytes_o
 
 namespace cogen::cache::test {
 
-BOOST_AUTO_TEST_SUITE(compressed_snapshots)
+BOOST_AUTO_TEST_SUITE(snapshot_codec)
 namespace {
 
 namespace data = boost::unit_test::data;
