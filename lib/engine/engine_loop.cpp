@@ -266,7 +266,7 @@ step_in_flight* engine_loop::plan() {
   for (const auto& row : step.rows) {
     const auto& member = members_.at(row.sequence);
     if (row.prefix_hit_tokens) member->schedule(*row.prefix_hit_tokens);
-    step.add_request(member);
+    step.add_request(row, member);
   }
   in_flight_.splice(in_flight_.end(), recycled_, recycled_.begin());
   metrics_.planned(step, begin);
@@ -314,7 +314,7 @@ void engine_loop::absorb(step_in_flight& step) {
   if (step.error()) std::rethrow_exception(step.error());
   const auto end = now();
   metrics_.executed(step, end);
-  take_outputs(step);
+  if (step.has_outputs()) take_outputs(step);
   scheduler_.absorb(step, time_of(step, end));
 }
 

@@ -26,8 +26,7 @@ std::shared_ptr<const row_processor> processor_of(const std::shared_ptr<const sa
 
 }  // namespace
 
-void sampling_state::fill(step& step) {
-  const auto& row = step.rows[step.sampling.rows.size()];
+void sampling_state::fill(step& step, const scheduler::row& row) {
   auto& settings = step.add_row_sampling();
   try {
     if (row.scored) add_scores(row, step);
@@ -58,9 +57,9 @@ void sampling_state::add_scores(const scheduler::row& row, step& step) const {
 void sampling_state::add_samples(const scheduler::row& row, step& step) {
   const auto drafts = step.drafts_of(row);
   for (std::size_t i = 0; i <= drafts.size(); ++i) {
-    auto sample = parameters->row_after(history, row.chained, drafts.first(i), step.sampling.lists);
+    auto& sample = step.add_sample(parameters->row());
     sample.key = key_after(i + (row.chained ? 1 : 0));
-    step.add_sample(sample);
+    parameters->complete(sample, history, row.chained, drafts.first(i), step.sampling.lists);
   }
 }
 

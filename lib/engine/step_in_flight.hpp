@@ -18,11 +18,15 @@ class step_in_flight : public step {
  public:
   using step::step;
 
-  /// Adds the request of the next of the rows, and how it is sampled. It lives at least until clear().
-  void add_request(std::shared_ptr<request_state> request) {
-    request->sampling()->fill(*this);
+  /// Adds the request of `row`, the next of the rows, and how it is sampled. It lives at least until clear().
+  void add_request(const scheduler::row& row, std::shared_ptr<request_state> request) {
+    request->sampling()->fill(*this, row);
+    has_outputs_ |= row.scored || sampling.rows.back().masks;
     requests_.push_back(std::move(request));
   }
+
+  /// Whether a row has outputs that its request takes beside the events.
+  bool has_outputs() const noexcept { return has_outputs_; }
 
   /// The request of a row; null if it has left meanwhile.
   request_state* request_of(std::size_t row) const noexcept {
@@ -34,12 +38,14 @@ class step_in_flight : public step {
   void clear() noexcept {
     step::clear();
     requests_.clear();
+    has_outputs_ = false;
   }
 
   step_event event{};  ///< complete once the step has been executed
 
  private:
   std::vector<std::shared_ptr<request_state>> requests_;
+  bool has_outputs_ = false;
 };
 
 }  // namespace cogen::detail

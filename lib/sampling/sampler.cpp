@@ -51,22 +51,22 @@ sampler::sampler(std::int64_t vocabulary, std::shared_ptr<const sampling_params>
   row_.repetition_penalty = static_cast<float>(parameters_->repetition_penalty);
   row_.presence_penalty = static_cast<float>(parameters_->presence_penalty);
   row_.frequency_penalty = static_cast<float>(parameters_->frequency_penalty);
-  if (!parameters_->logprobs) return;
-  const bool raw = parameters_->logprobs_mode == logprobs_mode::raw;
-  row_.logprobs = raw ? sampled_logprobs::raw : sampled_logprobs::processed;
-  row_.top.count = static_cast<std::uint32_t>(*parameters_->logprobs);
+  if (parameters_->logprobs) {
+    const bool raw = parameters_->logprobs_mode == logprobs_mode::raw;
+    row_.logprobs = raw ? sampled_logprobs::raw : sampled_logprobs::processed;
+    row_.top.count = static_cast<std::uint32_t>(*parameters_->logprobs);
+  }
+  has_lists_ = !biases_.empty() || holds_back(0) || penalizes() || row_.top.count > 0;
 }
 
-sampling_row sampler::row_after(token_history& history, bool unknown_last, std::span<const token> drafts,
-                                sampling_lists& lists) const {
-  auto row = row_;
-  row.unknown_last = unknown_last;
+void sampler::append_lists(sampling_row& row, token_history& history, std::span<const token> drafts,
+                           sampling_lists& lists) const {
   if (!biases_.empty()) row.biases = appended(biases_, lists.biases);
-  if (holds_back(history.generated() + drafts.size() + (unknown_last ? 1 : 0))) row.held_back = hold_back(lists.biases);
+  const auto generated = history.generated() + drafts.size() + (row.unknown_last ? 1 : 0);
+  if (holds_back(generated)) row.held_back = hold_back(lists.biases);
   if (penalizes()) row.counts = count(history, drafts, lists.counts);
   row.top.begin = lists.top_logprobs;
   lists.top_logprobs += row.top.count;
-  return row;
 }
 
 list_part sampler::hold_back(std::vector<token_bias>& biases) const {

@@ -33,11 +33,25 @@ class sampler {
   /// True if a sample runs the caller's own code, which belongs on the engine thread.
   bool has_processor() const { return static_cast<bool>(parameters_->processor); }
 
-  /// All that the sample after `history` and then `drafts`, which count as generated, depends on, except its slot, its
-  /// key and its mask; appends to `lists`. With `unknown_last` the history lacks its newest token, a generated one.
-  /// Throws std::bad_alloc; what was appended then belongs to no row.
+  /// What is the same in each row that complete() makes of a copy.
+  const sampling_row& row() const { return row_; }
+
+  /// Makes it all that the sample after `history` and then `drafts`, which count as generated, depends on, except its
+  /// slot, its key and its mask; appends to `lists`. With `unknown_last` the history lacks its newest token, a
+  /// generated one. Throws std::bad_alloc; what was appended then belongs to no row.
+  void complete(sampling_row& row, token_history& history, bool unknown_last, std::span<const token> drafts,
+                sampling_lists& lists) const {
+    row.unknown_last = unknown_last;
+    if (has_lists_) append_lists(row, history, drafts, lists);
+  }
+
+  /// A new one.
   sampling_row row_after(token_history& history, bool unknown_last, std::span<const token> drafts,
-                         sampling_lists& lists) const;
+                         sampling_lists& lists) const {
+    auto row = row_;
+    complete(row, history, unknown_last, drafts, lists);
+    return row;
+  }
 
   // Of a row filled for `history`, which is not appended to.
 
@@ -54,13 +68,16 @@ class sampler {
 
   template <class Call>
   auto with_row(token_history& history, const sampling_key& key, token_mask mask, const Call& call) const;
+  void append_lists(sampling_row& row, token_history& history, std::span<const token> drafts,
+                    sampling_lists& lists) const;
   bool holds_back(std::size_t generated) const;
   bool penalizes() const;
   list_part hold_back(std::vector<token_bias>& biases) const;
   list_part count(token_history& history, std::span<const token> drafts, std::vector<token_count>& counts) const;
 
   std::shared_ptr<const sampling_params> parameters_;
-  sampling_row row_;  // what is the same in each
+  sampling_row row_;        // what is the same in each
+  bool has_lists_ = false;  // rows may refer to what others do not have
   std::vector<token_bias> biases_;
   std::vector<token> end_tokens_;
 };

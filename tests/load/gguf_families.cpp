@@ -181,7 +181,9 @@ BOOST_AUTO_TEST_CASE(window_layers_have_a_base_of_their_own) {
   const auto local = with_fields(
       file_of("gemma3", {entry_u32("gemma3.attention.sliding_window", 7), entry_f32("gemma3.rope.freq_base", 1e6F),
                          entry_f32("gemma3.rope.freq_base_swa", 500)}),
-      [](const config_fields& fields) { return cogen::models::read_gemma3_fields(fields, read_model_config(fields)).local; });
+      [](const config_fields& fields) {
+        return cogen::models::read_gemma3_fields(fields, read_model_config(fields)).local;
+      });
   BOOST_TEST(local.theta == 500.0);
   BOOST_TEST(local.rotary_dim == 8);
 }

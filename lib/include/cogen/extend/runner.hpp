@@ -80,9 +80,9 @@ class step : public scheduler::step {
   }
 
   /// Adds the next sample of the last row: first its scores, then its own tokens.
-  void add_sample(const sampling_row& sample) {
+  sampling_row& add_sample(const sampling_row& sample) {
     outputs_.emplace_back();
-    sampling.samples.push_back(sample);
+    return sampling.samples.emplace_back(sample);
   }
 
   /// The samples that the last row lacks become padding.
@@ -171,7 +171,7 @@ class step : public scheduler::step {
 /// Executes steps: applies them to the caches, runs the model, samples. Steps arrive in order, on the engine's thread.
 /// They contain swap-outs only if limits.swap_bytes allows them or snapshot_format() is not empty, and swap-ins only
 /// of those; none may be pending when the runner is destroyed. If swapping in does not restore a slot bit for bit,
-/// limits.exact_swaps must be false; entries swapped out `beside` must be restored bit for bit even then.
+/// limits.exact_swaps must be false; entries of copies (`is_copy`) must be restored bit for bit even then.
 class runner {
  public:
   virtual ~runner() = default;
