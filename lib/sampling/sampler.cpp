@@ -56,7 +56,7 @@ sampler::sampler(std::int64_t vocabulary, std::shared_ptr<const sampling_params>
     row_.logprobs = raw ? sampled_logprobs::raw : sampled_logprobs::processed;
     row_.top.count = static_cast<std::uint32_t>(*parameters_->logprobs);
   }
-  has_lists_ = !biases_.empty() || holds_back(0) || penalizes() || row_.top.count > 0;
+  has_lists_ = !biases_.empty() || holds_back(0) || penalizes() || parameters_->logprobs.has_value();
 }
 
 void sampler::append_lists(sampling_row& row, token_history& history, std::span<const token> drafts,
