@@ -1,5 +1,5 @@
-// A prompt is read once. Its keys and values leave the cache as tensors, [batch, heads, tokens, dim] for each layer,
-// and fill a cache of another kind, which continues with the same tokens.
+// A prompt is read once. Its keys and values leave the cache as tensors: [batch, heads, tokens, dim] for each layer.
+// They fill a cache of another kind, which continues with the same tokens.
 #include "model_path.hpp"
 #include "past_key_values.hpp"
 

@@ -39,6 +39,7 @@ void sampling_state::fill(step& step, const scheduler::row& row) {
     }
   } catch (...) {
     settings.is_out_of_memory = true;
+    step.sampling.samples.resize(settings.first);
   }
   step.pad_samples();
 }

@@ -24,7 +24,7 @@ class sampling_state final : public mask_source {
   /// The allowance must outlive it.
   sampling_state(random_stream random, guide_allowance& allowance) : random(random), allowance_(allowance) {}
 
-  /// Adds how the next of the step's rows, which is its sequence's, is sampled. Without memory for that, the row fails.
+  /// Adds how `row`, the next of the step's rows, is sampled. Without memory for that, the row fails.
   void fill(step& step, const scheduler::row& row);
 
   token_mask mask_after(std::span<const token> drafts) override;

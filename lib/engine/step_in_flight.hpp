@@ -25,7 +25,7 @@ class step_in_flight : public step {
     requests_.push_back(std::move(request));
   }
 
-  /// Whether a row has outputs that its request takes beside the events.
+  /// Whether a row has scores, or a guide that follows what it sampled.
   bool has_outputs() const noexcept { return has_outputs_; }
 
   /// The request of a row; null if it has left meanwhile.

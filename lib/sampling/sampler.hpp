@@ -33,19 +33,19 @@ class sampler {
   /// True if a sample runs the caller's own code, which belongs on the engine thread.
   bool has_processor() const { return static_cast<bool>(parameters_->processor); }
 
-  /// What is the same in each row that complete() makes of a copy.
+  /// The fields that all rows share; complete() fills in the others.
   const sampling_row& row() const { return row_; }
 
-  /// Makes it all that the sample after `history` and then `drafts`, which count as generated, depends on, except its
-  /// slot, its key and its mask; appends to `lists`. With `unknown_last` the history lacks its newest token, a
-  /// generated one. Throws std::bad_alloc; what was appended then belongs to no row.
+  /// Fills in what the sample after `history` and then `drafts` depends on, except its slot, its key and its mask;
+  /// appends to `lists`. Drafts count as generated. With `unknown_last` the history lacks its newest token, a generated
+  /// one. Throws std::bad_alloc; the row is incomplete then, and what was appended belongs to none.
   void complete(sampling_row& row, token_history& history, bool unknown_last, std::span<const token> drafts,
                 sampling_lists& lists) const {
     row.unknown_last = unknown_last;
     if (has_lists_) append_lists(row, history, drafts, lists);
   }
 
-  /// A new one.
+  /// The same for a new row.
   sampling_row row_after(token_history& history, bool unknown_last, std::span<const token> drafts,
                          sampling_lists& lists) const {
     auto row = row_;
@@ -77,7 +77,7 @@ class sampler {
 
   std::shared_ptr<const sampling_params> parameters_;
   sampling_row row_;        // what is the same in each
-  bool has_lists_ = false;  // rows may refer to what others do not have
+  bool has_lists_ = false;  // rows need entries in sampling_lists
   std::vector<token_bias> biases_;
   std::vector<token> end_tokens_;
 };

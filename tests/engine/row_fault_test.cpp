@@ -1,10 +1,13 @@
 // What one row of a step fails for is that row's failure: the step goes on.
 #include "engine/runner/model_runner.hpp"
+#include "engine/sampling_state.hpp"
 #include "failing_memory.hpp"
 #include "model_engines.hpp"
 
 #include <boost/test/unit_test.hpp>
 
+#include <memory>
+#include <new>
 #include <optional>
 #include <stdexcept>
 #include <vector>
@@ -78,6 +81,33 @@ BOOST_AUTO_TEST_CASE(logits_without_memory_are_the_failure_of_their_row) {
   }
   BOOST_TEST(failed[0] == 1);
   BOOST_TEST(failed[1] == 1);
+}
+
+// A runner that samples on a device sends what describes the samples, whether rows have failed or not.
+BOOST_AUTO_TEST_CASE(samples_of_a_row_without_memory_are_padding) {
+  const sampling_params params{.repetition_penalty = 1.5, .logit_bias = {{3, 1.0}}, .logprobs = 4};
+  detail::guide_allowance allowance;
+  detail::sampling_state sequence(random_stream(1), allowance);
+  sequence.parameters = std::make_shared<const sampler>(params, 64);
+  for (const token id : {5, 6, 7}) sequence.append(id);
+  int failures = 0;
+  bool refused = true;
+  for (long n = 0; refused; ++n) {
+    step plan(none, on_done);
+    plan.rows.push_back(
+        {.sequence = scheduler::sequence_id{1}, .slot = 0, .count = 1, .wanted = scheduler::output::sample});
+    failing_memory::refuse(n);
+    try {
+      sequence.fill(plan, plan.rows[0]);
+    } catch (const std::bad_alloc&) {
+    }
+    refused = failing_memory::relent();
+    if (plan.sampling.rows.empty() || !plan.sampling.rows[0].is_out_of_memory) continue;
+    ++failures;
+    for (const auto& sample : plan.sampling.samples)
+      BOOST_TEST(sample.top.count + sample.biases.count + sample.counts.count == 0U);
+  }
+  BOOST_TEST(failures > 1);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

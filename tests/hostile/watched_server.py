@@ -12,6 +12,7 @@ from cogen_server import CogenServer
 
 ADDRESS_SPACE = 8 << 30  # bytes; what would take the machine's memory ends the server
 CLOSING = 8  # descriptors: connections of the monitor that are being closed
+RENEWED = 120  # s in which another story begins
 SETTLED = 10  # s in which those of clients that have left must be closed, and memory given back
 KEPT_MEMORY = 256  # MiB
 PROBE = {"prompt": "The largest planet is", "max_tokens": 12, "temperature": 0, "logprobs": 2}
@@ -32,8 +33,8 @@ class Seen:
 
 
 class Stream(threading.Thread):
-    """Reads one story after the other. What one waits for its turn, behind other requests of the same client, is no gap:
-    without a key all clients of an address are the same."""
+    """Reads one story after the other. Without a key all clients of an address are one. There the time that a story waits
+    behind other requests does not count."""
 
     def __init__(self, server):
         super().__init__(daemon=True)
@@ -43,8 +44,10 @@ class Stream(threading.Thread):
     def renew(self):
         """Begins another story, so that none ends soon, and waits for its first token."""
         self.renewed = True
+        begun = time.monotonic()
         while not self.begun.wait(0.05) or self.renewed:
             assert self.is_alive() and not self.failure, self.failure
+            assert time.monotonic() - begun < RENEWED, f"the bystander's next story did not begin within {RENEWED} s"
         self.gap, self.last = 0, time.monotonic()
 
     def run(self):
@@ -61,13 +64,13 @@ class Stream(threading.Thread):
         response = connection.getresponse()
         assert response.status == 200, response.read()
         for line in response:
-            if line.startswith(b"data: "):
+            if self.ended or self.renewed:
+                break
+            if line.startswith(b"data: "):  # and no comment, which keeps a waiting connection open
                 self.note()
                 self.queued = False
                 assert b'"error"' not in line, line
-            if self.ended or self.renewed:
-                break
-            self.begun.set()
+                self.begun.set()
         self.begun.clear()
         self.renewed, self.queued = False, True
         connection.close()

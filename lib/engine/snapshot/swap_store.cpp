@@ -106,7 +106,7 @@ void swap_store::begin(const scheduler::swapping_out& swap, swap_listener& liste
   listener.on_swap_done(swap.name, std::current_exception());
 }
 
-/// The copies made for runner::copy_out() are exact in every format.
+/// The copies made for scheduler::copy_out() are exact in every format.
 void swap_store::copy_out(const scheduler::swapping_out& swap, std::shared_ptr<stored_snapshot> snapshot,
                           swap_listener& listener) noexcept try {
   std::shared_ptr<compressed_snapshot> compressed;

@@ -4,8 +4,8 @@
 
 namespace cogen::kernels {
 
-/// Rows of numbers, `stride` numbers apart. Always inlined, so that no copy compiled for a newer processor can replace
-/// a portable one.
+/// Rows of numbers, `stride` numbers apart. Its functions are always inlined, so that no copy compiled for a newer
+/// processor can replace a portable one. Kernel bodies do not default-construct it.
 template <class T>
 struct strided_rows {
   T* data = nullptr;

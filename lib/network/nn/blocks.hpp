@@ -12,7 +12,7 @@
 
 namespace cogen::nn {
 
-// A part mixes what reads x into rows of its own width, and projects them out to what is added to x.
+// mix() computes a part's inner rows from x, and project_out() adds their projection to x.
 
 template <class Operators, class B>
 auto mix(Operators& ops, const parts::attention<B>& part, const typename B::norm& pre_norm, const typename B::rows& x) {
@@ -115,11 +115,11 @@ class blocks {
   using block = parts::block<B>;
   using rows = typename B::rows;
 
-  /// Throws std::invalid_argument if a block that mixes tokens is parallel to one before it that does not, or is joined
-  /// with others; or if one that passes its result on is last or joined, or it or the next one is parallel to others.
+  /// Throws std::invalid_argument if a block that mixes tokens shares a norm, or is parallel to one before it that does
+  /// not; or if one that feeds the next is last or shares a norm, or either of them is parallel to others.
   explicit blocks(std::vector<block> items) : items_(std::move(items)) {
     if (std::ranges::any_of(items_, [](const block& item) { return item.shared_norm && item.mixes_tokens(); }))
-      throw std::invalid_argument("a block that mixes tokens is joined with others");
+      throw std::invalid_argument("a block that mixes tokens shares a norm");
     for (std::size_t index = 1; index < items_.size(); ++index)
       if (items_[index].parallel && items_[index].mixes_tokens() && !items_[index - 1].mixes_tokens())
         throw std::invalid_argument("a block that mixes tokens is parallel to one that does not; it must come first");
@@ -171,12 +171,11 @@ class blocks {
 
   void check_feeding(std::size_t index) const {
     if (!feeds_next(index)) return;
-    if (index + 1 == items_.size()) throw std::invalid_argument("the last block passes its result on");
+    if (index + 1 == items_.size()) throw std::invalid_argument("the last block feeds a next one");
     const auto last = std::min(index + 2, items_.size() - 1);
     for (auto other = index; other <= last; ++other)
       if (items_[other].parallel || items_[index].shared_norm)
-        throw std::invalid_argument(
-            "a block that passes its result on, or the one that reads it, is parallel to others");
+        throw std::invalid_argument("a block that feeds the next one, or that one, is parallel to others");
   }
 
   /// Runs a block and those that read the same x: all of them begin before one of them ends. Returns the index behind
@@ -203,7 +202,7 @@ class blocks {
         block.part);
   }
 
-  /// Ends the block before `next`, and runs the blocks from there on that read what it passes on.
+  /// Ends the block before `next`, and runs those from there on that its result feeds.
   template <class Operators, class Part, class Inner>
   std::size_t feed_next(Operators& ops, std::size_t next, const Part& part, const Inner& inner, rows& x) const {
     if (ops.is_empty(x)) return next;

@@ -38,7 +38,7 @@ int number_base(std::string_view text) {
   }
 }
 
-// Below a node with these parts, each an expression or something that holds some.
+// Levels of the highest of these parts.
 
 template <typename T>
 std::size_t height_of(const T&) {

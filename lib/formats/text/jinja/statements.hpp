@@ -112,7 +112,7 @@ struct scoped_statement {
   statement_list body;
 };
 
-/// Each behind a pointer: their sizes differ, and loops and macros refer to theirs.
+/// Each behind a pointer: their sizes differ, and loop_state and macro point to their nodes.
 template <typename... Node>
 using one_of = std::variant<std::unique_ptr<const Node>...>;
 

@@ -79,7 +79,7 @@ class step : public scheduler::step {
     return sampling.rows.emplace_back(row_sampling{.first = sampling.samples.size()});
   }
 
-  /// Adds the next sample of the last row: first its scores, then its own tokens.
+  /// Adds the next sample of the last row: first its scores, then its own. Valid until another one is added.
   sampling_row& add_sample(const sampling_row& sample) {
     outputs_.emplace_back();
     return sampling.samples.emplace_back(sample);

@@ -54,10 +54,10 @@ constexpr element_row row_of(element_type type) noexcept {
 
 }  // namespace detail
 
-/// "f32", "q4_1", …; "unknown" for a number that is none of them.
+/// "f32", "q4_1", …; "unknown" for an unknown value.
 constexpr std::string_view to_string(element_type type) noexcept { return detail::row_of(type).name; }
 
-/// No bytes for a number that is none of them.
+/// No bytes for an unknown value.
 constexpr block_layout layout(element_type type) noexcept { return detail::row_of(type).layout; }
 
 constexpr bool is_quantized(element_type type) noexcept { return layout(type).elements > 1; }
