@@ -12,8 +12,6 @@
 
 #include <cogen/cache/cache.hpp>
 
-#include <ATen/Parallel.h>
-#include <ATen/ops/randn.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -197,17 +195,28 @@ struct kv_kind {
   std::optional<cache::quantization> kv_quantization;
 };
 
+cache::keys_values random_tokens(int count, std::mt19937& engine) {
+  std::normal_distribution<float> normal;
+  const cache::keys_values numbers = cache::make_keys_values(3, count, 64);
+  for (const cache::head_rows& rows : {numbers.k, numbers.v})
+    for (int head = 0; head < rows.heads; ++head)
+      for (int token = 0; token < rows.tokens; ++token)
+        std::generate_n(rows.row(head, token), rows.dims, [&] { return normal(engine); });
+  return numbers;
+}
+
 // One slot's cache of one kind, full of random tokens, with more layers than processor caches hold.
 struct kv_memory {
   kv_memory(const kv_kind& kind, int length)
       : name(kind.name),
         tokens(std::vector<cache::kv_cache_spec>(layers, {.kv_heads = 3, .head_dim = 64}),
                {.type = kind.type, .max_sequence_length = length, .kv_quantization = kind.kv_quantization}) {
+    std::mt19937 engine(1);
     for (int done = 0; done < length; done += 512) {
       const cache::step step({{.slot = 0, .count = std::min(512, length - done)}});
-      const at::Tensor numbers = at::randn({2, step.tokens(), 3, 64});
+      const cache::keys_values numbers = random_tokens(step.tokens(), engine);
       tokens.reserve(step);
-      for (int layer = 0; layer < layers; ++layer) tokens.layer(layer).append(step, numbers[0], numbers[1]);
+      for (int layer = 0; layer < layers; ++layer) tokens.layer(layer).append(step, numbers.k, numbers.v);
       tokens.advance(step);
     }
   }
@@ -307,7 +316,6 @@ int main(int count, char** arguments) try {
   worker_pool workers(count > 2 ? std::optional(std::atoi(arguments[2])) : std::nullopt);
   if (count > 3) repetitions = std::max(3, std::atoi(arguments[3]));
   const execution run{&workers, instruction_set_named(set)};
-  at::set_num_threads(1);
   const std::string only = count > 4 ? arguments[4] : "";
   if (only == "kv") {
     bench_kv_kinds(run, 4096);

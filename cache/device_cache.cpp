@@ -4,6 +4,7 @@
 #include <cogen/cache/span_with_sinks.hpp>
 #include <cogen/detail/cache/view.hpp>
 #include <cogen/extend/kv_layer.hpp>
+#include <cogen/extend/tensors.hpp>
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/from_blob.h>

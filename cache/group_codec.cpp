@@ -1,8 +1,7 @@
 #include "group_codec.hpp"
 
 #include <cogen/detail/cache/snapshot_codec.hpp>
-
-#include <c10/util/Half.h>
+#include <cogen/detail/half.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -33,6 +32,8 @@ void check(const group_format& format) {
                                 (tokens ? " tokens, it has to be 32 or 64" : " dimensions, it has to be at least 1"));
 }
 
+float rounded_to_half(float number) { return f16_to_f32(f32_to_f16(number)); }
+
 /// The minimum and the scale of one group.
 struct scale_of_group {
   float scale;
@@ -40,10 +41,10 @@ struct scale_of_group {
 };
 
 scale_of_group scale_for(float least, float most, int bits) {
-  const float low = static_cast<float>(c10::Half(std::clamp(least, -largest_half, largest_half)));
+  const float low = rounded_to_half(std::clamp(least, -largest_half, largest_half));
   const float high = std::clamp(most, -largest_half, largest_half);
   const float step = std::max(0.0F, high - low) / static_cast<float>((1 << bits) - 1);
-  return {static_cast<float>(c10::Half(std::min(step, largest_half))), low};
+  return {rounded_to_half(std::min(step, largest_half)), low};
 }
 
 std::size_t as_size(int n) { return static_cast<std::size_t>(n); }
@@ -204,14 +205,14 @@ class group_codec final : public codec {
   }
 
   static void put_half(std::byte* output, std::size_t index, float value) {
-    const c10::Half half(value);
+    const std::uint16_t half = f32_to_f16(value);
     std::memcpy(output + index * sizeof(half), &half, sizeof(half));
   }
 
   static float half_at(const std::byte* input, std::size_t index) {
-    c10::Half half;
+    std::uint16_t half;
     std::memcpy(&half, input + index * sizeof(half), sizeof(half));
-    return half;
+    return f16_to_f32(half);
   }
 
   group_format format_;

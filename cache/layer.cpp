@@ -1,12 +1,9 @@
+#include "numbers.hpp"
+
 #include <cogen/extend/kv_layer.hpp>
 
-#include <ATen/ops/cat.h>
-#include <ATen/ops/from_blob.h>
-
 #include <algorithm>
-#include <cstring>
 #include <limits>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 
@@ -18,33 +15,32 @@ std::int64_t token_bytes(const kv_cache_spec& shape, scalar type) {
   return planes * std::int64_t{shape.kv_heads} * shape.head_dim * bytes_of(type);
 }
 
-void check_tensor(const char* name, const at::Tensor& tensor, at::IntArrayRef wanted) {
-  if (tensor.defined() && tensor.sizes() == wanted && tensor.is_floating_point()) return;
-  std::ostringstream message;
-  message << "cache: " << name << " has to be a floating-point tensor " << wanted;
-  if (tensor.defined()) message << ", it is " << tensor.sizes() << " of " << tensor.scalar_type();
-  throw std::invalid_argument(message.str());
+std::string describe(int heads, int tokens, int dims) {
+  return "[" + std::to_string(heads) + ", " + std::to_string(tokens) + ", " + std::to_string(dims) + "]";
 }
 
-/// [kv_heads, length, head_dim] -> [end - begin, kv_heads, head_dim]
-at::Tensor tokens_first(const at::Tensor& heads, int begin, int end) {
-  return heads.narrow(1, begin, end - begin).transpose(0, 1);
+void check_rows(const char* name, const head_rows& rows, int heads, int tokens, int dims) {
+  if (rows.data != nullptr && rows.heads == heads && rows.tokens == tokens && rows.dims == dims) return;
+  throw std::invalid_argument("cache: " + std::string(name) + " has to be " + describe(heads, tokens, dims) +
+                              ", it is " + describe(rows.heads, rows.tokens, rows.dims));
+}
+
+/// Writes rows head after head and token after token. Returns where they end.
+std::byte* write_rows(scalar type, const head_rows& rows, std::byte* target) {
+  for (int head = 0; head < rows.heads; ++head)
+    for (int token = 0; token < rows.tokens; ++token, target += rows.dims * bytes_of(type))
+      store_numbers(type, rows.row(head, token), rows.dims, target);
+  return target;
+}
+
+const std::byte* read_rows(scalar type, const std::byte* source, const head_rows& rows) {
+  for (int head = 0; head < rows.heads; ++head)
+    for (int token = 0; token < rows.tokens; ++token, source += rows.dims * bytes_of(type))
+      load_numbers(type, source, rows.dims, rows.row(head, token));
+  return source;
 }
 
 }  // namespace
-
-at::ScalarType tensor_type(scalar type) {
-  switch (type) {
-    case scalar::f16:
-      return at::kHalf;
-    case scalar::bf16:
-      return at::kBFloat16;
-    case scalar::fp8:
-      return at::kFloat8_e4m3fn;
-    default:
-      return at::kFloat;
-  }
-}
 
 layer::layer(const kv_cache_spec& shape, scalar type, const slot_table& slots)
     : layer(shape, type, slots, span_of(shape)) {}
@@ -90,7 +86,14 @@ keys_values layer::read_extent(int slot, int length, const std::function<keys_va
   const keys_values newest = read(kept.kv_offset, std::max(length, kept.kv_offset));
   if (kept.sinks == 0) return newest;
   const keys_values oldest = read(0, kept.sinks);
-  return {.k = at::cat({oldest.k, newest.k}, 1), .v = at::cat({oldest.v, newest.v}, 1)};
+  const keys_values both =
+      make_keys_values(shape_.kv_heads, oldest.k.tokens + newest.k.tokens, shape_.head_dim, shape_.latent_dim);
+  copy_rows(oldest.k, both.k.tokens_from(0, oldest.k.tokens));
+  copy_rows(newest.k, both.k.tokens_from(oldest.k.tokens, newest.k.tokens));
+  if (shape_.latent_dim > 0) return both;
+  copy_rows(oldest.v, both.v.tokens_from(0, oldest.v.tokens));
+  copy_rows(newest.v, both.v.tokens_from(oldest.v.tokens, newest.v.tokens));
+  return both;
 }
 
 void layer::release(int slot, int length) { truncate(slot, length); }
@@ -109,7 +112,7 @@ void layer::copy(int source, int target, int begin, int end) {
   const step moved({{.slot = target, .count = end - begin}});
   const keys_values tokens = to_dense(source, end);
   reserve(moved);
-  append(moved, tokens_first(tokens.k, begin, end), tokens_first(tokens.v, begin, end));
+  append(moved, tokens.k.tokens_from(begin, end - begin), tokens.v.tokens_from(begin, end - begin));
   advance(moved);
 }
 
@@ -128,25 +131,21 @@ void layer::export_slot(int slot, std::span<std::byte> output, std::vector<byte_
   if (output.empty()) return;
   const int length = slots_.length(slot);
   const keys_values tokens = to_dense(slot, length);
-  if (tokens.k.size(1) != length || tokens.v.size(1) != length)
-    throw std::logic_error("cache: a layer that gives " + std::to_string(tokens.k.size(1)) + " of the " +
+  if (tokens.k.tokens != length || tokens.v.tokens != length)
+    throw std::logic_error("cache: a layer that gives " + std::to_string(tokens.k.tokens) + " of the " +
                            std::to_string(length) + " tokens of slot " + std::to_string(slot) +
                            " has to export them by itself");
-  const std::size_t keys = shape_.latent_dim > 0 ? output.size() : output.size() / 2;
-  std::memcpy(output.data(), tokens.k.contiguous().data_ptr(), keys);
-  if (keys < output.size()) std::memcpy(output.data() + keys, tokens.v.contiguous().data_ptr(), keys);
+  std::byte* target = write_rows(type_, tokens.k, output.data());
+  if (shape_.latent_dim == 0) write_rows(type_, tokens.v, target);
 }
 
 void layer::import_slot(int slot, int length, std::span<const std::byte> input, std::vector<byte_copy>&) {
-  const auto tensor_at = [&](std::size_t offset) {
-    void* data = const_cast<std::byte*>(input.data()) + offset;
-    return at::from_blob(data, {shape_.kv_heads, length, shape_.head_dim}, tensor_type(type_));
-  };
-  const at::Tensor k = tensor_at(0);
-  const at::Tensor v = shape_.latent_dim > 0 ? k.narrow(2, 0, shape_.latent_dim) : tensor_at(input.size() / 2);
+  const keys_values tokens = make_keys_values(shape_.kv_heads, length, shape_.head_dim, shape_.latent_dim);
+  const std::byte* source = read_rows(type_, input.data(), tokens.k);
+  if (shape_.latent_dim == 0) read_rows(type_, source, tokens.v);
   const step imported({{.slot = slot, .count = length}});
   reserve(imported);
-  append(imported, tokens_first(k, 0, length), tokens_first(v, 0, length));
+  append(imported, tokens.k, tokens.v);
   advance(imported);
 }
 
@@ -169,9 +168,9 @@ void layer::check_room(const step& step) const {
   }
 }
 
-void layer::check_new(const step& step, const at::Tensor& k, const at::Tensor& v) const {
-  check_tensor("k", k, {step.tokens(), shape_.kv_heads, shape_.head_dim});
-  check_tensor("v", v, {step.tokens(), shape_.kv_heads, shape_.value_dim()});
+void layer::check_new(const step& step, const head_rows& k, const head_rows& v) const {
+  check_rows("k", k, shape_.kv_heads, step.tokens(), shape_.head_dim);
+  check_rows("v", v, shape_.kv_heads, step.tokens(), shape_.value_dim());
 }
 
 }  // namespace cogen::cache

@@ -1,7 +1,5 @@
 #include <cogen/detail/cache/mask.hpp>
 
-#include <ATen/ops/empty.h>
-
 #include <algorithm>
 #include <stdexcept>
 #include <string>
@@ -21,13 +19,6 @@ void check_not_negative(const char* name, std::int64_t value) { check_at_least(0
 /// The number of the last of `begins` (ascending) that is not after `position`; -1 where all are.
 std::ptrdiff_t number_in(const std::vector<std::int64_t>& begins, std::int64_t position) {
   return std::upper_bound(begins.begin(), begins.end(), position) - begins.begin() - 1;
-}
-
-void check(const mask_window& window) {
-  check_not_negative("q_length", window.q_length);
-  check_not_negative("q_offset", window.q_offset);
-  check_not_negative("kv_length", window.kv_length);
-  check_not_negative("kv_offset", window.kv_offset);
 }
 
 mask ahead(std::int64_t window) {
@@ -102,15 +93,6 @@ mask rule_of(const attention_span& span) {
   if (span.chunk > 0) rule = std::move(rule) & chunked(span.chunk);
   if (span.sinks > 0) rule = std::move(rule) | sinks(span.sinks);
   return span.causal ? causal() & std::move(rule) : rule;
-}
-
-at::Tensor to_dense(const mask& mask, const mask_window& window) {
-  check(window);
-  const at::Tensor seen = at::empty({window.q_length, window.kv_length}, at::kBool);
-  bool* out = seen.data_ptr<bool>();
-  for (std::int64_t i = 0; i < window.q_length; ++i)
-    for (std::int64_t j = 0; j < window.kv_length; ++j) *out++ = mask(i + window.q_offset, j + window.kv_offset);
-  return seen;
 }
 
 }  // namespace cogen::cache

@@ -2,7 +2,7 @@
 
 #include "block_layout.hpp"
 #include "quantizing.hpp"
-#include "view_tensors.hpp"
+#include "view_rows.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -145,7 +145,7 @@ void offloaded_layer::add_new(const step_row& row, std::vector<byte_copy>& copie
   }
 }
 
-void offloaded_layer::append(const step& step, const at::Tensor& k, const at::Tensor& v) {
+void offloaded_layer::append(const step& step, const head_rows& k, const head_rows& v) {
   check_new(step, k, v);
   write_step(*this, step, k, v);
   written(step);

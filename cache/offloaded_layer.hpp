@@ -30,7 +30,7 @@ class offloaded_layer final : public layer {
   void advance(const step& step) override;
   std::optional<kv_view> view(int slot, int kv_length) const override;
   void written(const step& step) override;
-  void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
+  void append(const step& step, const head_rows& k, const head_rows& v) override;
   keys_values to_dense(int slot, int length) const override;
   mask rule() const override { return host_->rule(); }
   kv_extent mask_sizes(int slot, int q_length) const override { return host_->mask_sizes(slot, q_length); }

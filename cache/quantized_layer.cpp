@@ -2,13 +2,11 @@
 
 #include "group_codec.hpp"
 #include "quantizing.hpp"
-#include "view_tensors.hpp"
-
-#include <ATen/ops/empty.h>
-#include <ATen/ops/empty_like.h>
+#include "view_rows.hpp"
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 namespace cogen::cache {
 quantized_layer::quantized_layer(const kv_cache_spec& shape, scalar type, const slot_table& table,
@@ -59,7 +57,7 @@ void quantized_layer::written(const step& step) {
   }
 }
 
-void quantized_layer::append(const step& step, const at::Tensor& k, const at::Tensor& v) {
+void quantized_layer::append(const step& step, const head_rows& k, const head_rows& v) {
   check_new(step, k, v);
   write_step(*this, step, k, v);
   written(step);
@@ -72,31 +70,28 @@ keys_values quantized_layer::to_dense(int slot, int length) const {
 }
 
 keys_values quantized_layer::read(const kv_view& view, int quantized, int begin, int end) const {
-  keys_values result{.k = at::empty({view.kv_heads, end - begin, view.head_dim}, at::kFloat), .v = {}};
-  result.v = view.latent_dim > 0 ? result.k.narrow(2, 0, view.latent_dim) : at::empty_like(result.k);
+  const keys_values result = make_keys_values(view.kv_heads, end - begin, view.head_dim, view.latent_dim);
   const int boundary = std::clamp(quantized, begin, end);
-  const at::Tensor block = at::empty({block_tokens, view.head_dim}, at::kFloat);
-  const auto dequantize = [&](const codec& codec, const std::byte* bytes, const at::Tensor& output, int first,
-                              int count) {
-    codec.dequantize(bytes, view.head_dim, block.data_ptr<float>());
-    output.copy_(block.narrow(0, first % block_tokens, count));
+  std::vector<float> block(static_cast<std::size_t>(block_tokens * view.head_dim));
+  const auto dequantize = [&](const codec& codec, const std::byte* bytes, float* output, int first, int count) {
+    codec.dequantize(bytes, view.head_dim, block.data());
+    std::copy_n(block.data() + first % block_tokens * view.head_dim, count * view.head_dim, output);
   };
   for (int position = begin; position < boundary;) {
     const int count = std::min(boundary - position, block_tokens - position % block_tokens);
     const std::byte* source = view.quantized.block(position / block_tokens);
     for (int head = 0; head < view.kv_heads; ++head) {
       dequantize(*view.quantized.keys.quantizer, source + head * view.quantized.key_bytes,
-                 result.k[head].narrow(0, position - begin, count), position, count);
+                 result.k.row(head, position - begin), position, count);
       if (view.latent_dim > 0) continue;
       dequantize(*view.quantized.values.quantizer,
                  source + view.quantized.value_offset + head * view.quantized.value_bytes,
-                 result.v[head].narrow(0, position - begin, count), position, count);
+                 result.v.row(head, position - begin), position, count);
     }
     position += count;
   }
-  const keys_values newest = read_tokens(view, boundary, end);
-  result.k.narrow(1, boundary - begin, end - boundary).copy_(newest.k);
-  if (view.latent_dim == 0) result.v.narrow(1, boundary - begin, end - boundary).copy_(newest.v);
+  read_tokens(view, boundary, end, result.k.tokens_from(boundary - begin, end - boundary),
+              result.v.tokens_from(boundary - begin, end - boundary));
   return result;
 }
 

@@ -31,7 +31,7 @@ class quantized_layer final : public layer {
   void reserve(const step& step) override;
   std::optional<kv_view> view(int slot, int kv_length) const override;
   void written(const step& step) override;
-  void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
+  void append(const step& step, const head_rows& k, const head_rows& v) override;
 
   /// float32
   keys_values to_dense(int slot, int length) const override;

@@ -1,19 +1,16 @@
 #include "quantizing.hpp"
 
-#include "view_tensors.hpp"
+#include "view_rows.hpp"
 
 #include <cogen/extend/kv_codec.hpp>
 
 namespace cogen::cache {
 namespace {
 
-/// tokens [kv_heads, 64, head_dim]
-void quantize_heads(const codec& codec, const at::Tensor& tokens, std::byte* output, std::int64_t bytes) {
-  const at::Tensor values = tokens.to(at::kFloat).contiguous();
-  const std::int64_t heads = values.size(0), head_dim = values.size(2);
-  for (std::int64_t head = 0; head < heads; ++head)
-    codec.quantize(values.const_data_ptr<float>() + head * block_tokens * head_dim, static_cast<int>(head_dim),
-                   output + head * bytes);
+/// tokens [kv_heads, 64, head_dim], head after head
+void quantize_heads(const codec& codec, const head_rows& tokens, std::byte* output, std::int64_t bytes) {
+  for (int head = 0; head < tokens.heads; ++head)
+    codec.quantize(tokens.row(head, 0), tokens.dims, output + head * bytes);
 }
 
 }  // namespace

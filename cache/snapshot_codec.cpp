@@ -1,7 +1,5 @@
 #include <cogen/detail/cache/snapshot_codec.hpp>
-
-#include <c10/util/BFloat16.h>
-#include <c10/util/Half.h>
+#include <cogen/detail/half.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -47,24 +45,43 @@ std::int8_t code_of(float number, float scale) {
   return static_cast<std::int8_t>(std::clamp(std::nearbyint(number / scale), -max_code, max_code));
 }
 
-template <class Number>
-Number number_of(std::int8_t code, float scale) {
-  if (code == no_number) return std::numeric_limits<Number>::quiet_NaN();
-  if (code == infinity) return std::numeric_limits<Number>::infinity();
-  if (code == minus_infinity) return -std::numeric_limits<Number>::infinity();
-  const auto most = static_cast<float>(std::numeric_limits<Number>::max());
-  return static_cast<Number>(std::clamp(static_cast<float>(code) * scale, -most, most));
+struct f32_format {
+  using stored = float;
+  static constexpr float largest = std::numeric_limits<float>::max();
+  static float load(stored number) { return number; }
+  static stored store(float number) { return number; }
+};
+
+struct f16_format {
+  using stored = std::uint16_t;
+  static constexpr float largest = f16_to_f32(0x7BFF);
+  static float load(stored bits) { return f16_to_f32(bits); }
+  static stored store(float number) { return f32_to_f16(number); }
+};
+
+struct bf16_format {
+  using stored = std::uint16_t;
+  static constexpr float largest = bf16_to_f32(0x7F7F);
+  static float load(stored bits) { return bf16_to_f32(bits); }
+  static stored store(float number) { return f32_to_bf16(number); }
+};
+
+float number_of(std::int8_t code, float scale, float largest) {
+  if (code == no_number) return std::numeric_limits<float>::quiet_NaN();
+  if (code == infinity) return std::numeric_limits<float>::infinity();
+  if (code == minus_infinity) return -std::numeric_limits<float>::infinity();
+  return std::clamp(static_cast<float>(code) * scale, -largest, largest);
 }
 
 /// Of `count` numbers those from `used` on become zeros.
-template <class Number>
+template <class Format>
 void quantize_group_into(const std::byte* numbers, int count, int used, std::byte* compressed) {
   float values[group_size] = {};
   float most = 0;
   for (int i = 0; i < used; ++i) {
-    Number number;
+    typename Format::stored number;
     std::memcpy(&number, numbers + i * static_cast<int>(sizeof(number)), sizeof(number));
-    values[i] = static_cast<float>(number);
+    values[i] = Format::load(number);
     if (std::isfinite(values[i])) most = std::max(most, std::abs(values[i]));
   }
   const std::uint16_t scale = scale_for(most);
@@ -73,49 +90,49 @@ void quantize_group_into(const std::byte* numbers, int count, int used, std::byt
     compressed[scale_bytes + i] = std::bit_cast<std::byte>(code_of(values[i], as_float(scale)));
 }
 
-template <class Number>
+template <class Format>
 void dequantize_group(const std::byte* compressed, int count, std::byte* numbers) {
   std::uint16_t scale = 0;
   std::memcpy(&scale, compressed, scale_bytes);
   for (int i = 0; i < count; ++i) {
-    const auto number = number_of<Number>(std::bit_cast<std::int8_t>(compressed[scale_bytes + i]), as_float(scale));
+    const auto code = std::bit_cast<std::int8_t>(compressed[scale_bytes + i]);
+    const auto number = Format::store(number_of(code, as_float(scale), Format::largest));
     std::memcpy(numbers + i * static_cast<int>(sizeof(number)), &number, sizeof(number));
   }
 }
 
 /// Calls `visit(numbers, count, used, compressed)` for each group of a run.
-template <class Number, class From, class To, class Visit>
+template <class Format, class From, class To, class Visit>
 void each_group(const exported_run& run, From* numbers, To* compressed, Visit visit) {
   for (const auto* end = numbers + run.bytes; numbers < end;)
     for (int done = 0; done < run.dims; done += group_size) {
       const int count = std::min(group_size, run.dims - done);
       visit(numbers, count, std::clamp(run.dims - run.unused - done, 0, count), compressed);
-      numbers += count * static_cast<int>(sizeof(Number));
+      numbers += count * static_cast<int>(sizeof(typename Format::stored));
       compressed += scale_bytes + count;
     }
 }
 
-template <class Number>
+template <class Format>
 void compress_run(const exported_run& run, const std::byte* snapshot, std::byte* compressed) {
-  each_group<Number>(run, snapshot, compressed, quantize_group_into<Number>);
+  each_group<Format>(run, snapshot, compressed, quantize_group_into<Format>);
 }
 
-template <class Number>
+template <class Format>
 void decompress_run(const exported_run& run, const std::byte* compressed, std::byte* snapshot) {
-  each_group<Number>(run, snapshot, compressed, [](std::byte* numbers, int count, int, const std::byte* group) {
-    dequantize_group<Number>(group, count, numbers);
+  each_group<Format>(run, snapshot, compressed, [](std::byte* numbers, int count, int, const std::byte* group) {
+    dequantize_group<Format>(group, count, numbers);
   });
 }
 
-/// Calls `visit` with a value of this type.
 template <class Visit>
-void with_number_of(scalar type, const Visit& visit) {
+void visit_format(scalar type, const Visit& visit) {
   if (type == scalar::f32)
-    visit(float());
+    visit(f32_format());
   else if (type == scalar::f16)
-    visit(c10::Half());
+    visit(f16_format());
   else
-    visit(c10::BFloat16());
+    visit(bf16_format());
 }
 
 /// Calls `visit(run, snapshot, compressed)` for each run, with its position on both sides.
@@ -199,7 +216,7 @@ void compress(std::span<const exported_run> runs, std::span<const std::byte> sna
   each_run(runs, snapshot.data(), compressed.data(),
            [](const exported_run& run, const std::byte* source, std::byte* target) {
              if (!run.type) return void(std::copy_n(source, run.bytes, target));
-             with_number_of(*run.type, [&](auto number) { compress_run<decltype(number)>(run, source, target); });
+             visit_format(*run.type, [&](auto format) { compress_run<decltype(format)>(run, source, target); });
            });
 }
 
@@ -209,7 +226,7 @@ void decompress(std::span<const exported_run> runs, std::span<const std::byte> c
   each_run(runs, snapshot.data(), compressed.data(),
            [](const exported_run& run, std::byte* target, const std::byte* source) {
              if (!run.type) return void(std::copy_n(source, run.bytes, target));
-             with_number_of(*run.type, [&](auto number) { decompress_run<decltype(number)>(run, source, target); });
+             visit_format(*run.type, [&](auto format) { decompress_run<decltype(format)>(run, source, target); });
            });
 }
 

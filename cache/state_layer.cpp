@@ -9,7 +9,7 @@ constexpr const char* no_tokens = "cache: a recurrent layer has a state, no keys
 
 }  // namespace
 
-void state_layer::append(const step&, const at::Tensor&, const at::Tensor&) { throw std::logic_error(no_tokens); }
+void state_layer::append(const step&, const head_rows&, const head_rows&) { throw std::logic_error(no_tokens); }
 
 keys_values state_layer::to_dense(int, int) const { throw std::logic_error(no_tokens); }
 

@@ -21,7 +21,7 @@ class state_layer final : public layer {
   std::optional<state_view> state(int slot, int draft) const override { return storage_->view(slot, index_, draft); }
 
   /// Both throw std::logic_error.
-  void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
+  void append(const step& step, const head_rows& k, const head_rows& v) override;
   keys_values to_dense(int slot, int length) const override;
 
   kv_extent mask_sizes(int, int) const override { return {}; }

@@ -1,6 +1,6 @@
 #include "stored_layer.hpp"
 
-#include "view_tensors.hpp"
+#include "view_rows.hpp"
 
 #include <utility>
 
@@ -23,7 +23,7 @@ std::optional<kv_view> stored_layer::view(int slot, int kv_length) const {
   return view;
 }
 
-void stored_layer::append(const step& step, const at::Tensor& k, const at::Tensor& v) {
+void stored_layer::append(const step& step, const head_rows& k, const head_rows& v) {
   check_new(step, k, v);
   write_step(*this, step, k, v);
 }

@@ -21,7 +21,7 @@ class stored_layer final : public layer {
   int max_step_tokens() const noexcept override { return storage_->max_step_tokens(); }
   void reserve(const step& step) override;
   std::optional<kv_view> view(int slot, int kv_length) const override;
-  void append(const step& step, const at::Tensor& k, const at::Tensor& v) override;
+  void append(const step& step, const head_rows& k, const head_rows& v) override;
   keys_values to_dense(int slot, int length) const override;
   kv_extent mask_sizes(int slot, int q_length) const override { return extent(slots().length(slot), q_length); }
   bool can_truncate(int slot, int length) const override { return storage_->can_truncate(slot, length); }

@@ -1,16 +1,22 @@
-# cogen_folder(<name> SOURCES <file>... [LINK <target>...])
-# One folder of lib: an object library cogen_<name>, compiled alone and collected into the target cogen.
+# cogen_folder(<name> SOURCES <file>... [LINK <target>...] [TORCH])
+# One folder of lib: an object library cogen_<name>, compiled alone and collected into the target cogen, or, with TORCH,
+# into cogen_torch.
 function(cogen_folder name)
-  cmake_parse_arguments(PARSE_ARGV 1 folder "" "" "SOURCES;LINK")
+  cmake_parse_arguments(PARSE_ARGV 1 folder "TORCH" "" "SOURCES;LINK")
   add_library(cogen_${name} OBJECT ${folder_SOURCES})
   target_include_directories(cogen_${name} PUBLIC ${PROJECT_SOURCE_DIR}/lib/include ${PROJECT_SOURCE_DIR}/lib)
   target_link_libraries(cogen_${name} PUBLIC cogen_values ${folder_LINK} PRIVATE cogen_settings)
   cogen_traced(cogen_${name})
-  set_property(GLOBAL APPEND PROPERTY COGEN_FOLDERS cogen_${name})
+  if(folder_TORCH)
+    target_link_libraries(cogen_${name} PUBLIC cogen::libtorch)
+    set_property(GLOBAL APPEND PROPERTY COGEN_TORCH_FOLDERS cogen_${name})
+  else()
+    set_property(GLOBAL APPEND PROPERTY COGEN_FOLDERS cogen_${name})
+  endif()
 endfunction()
 
 # cogen_library(<name> SOURCES <file>... [PUBLIC <target>...] [PRIVATE <target>...])
-# A library cogen::<name> that is built, tested and installed without LibTorch.
+# A library cogen::<name> that is installed by itself.
 function(cogen_library name)
   cmake_parse_arguments(PARSE_ARGV 1 library "" "" "SOURCES;PUBLIC;PRIVATE")
   add_library(cogen_${name} STATIC ${library_SOURCES})

@@ -5,8 +5,8 @@
 if(EXISTS "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so")
   add_library(cogen_c10 SHARED IMPORTED GLOBAL)
   set_target_properties(cogen_c10 PROPERTIES IMPORTED_LOCATION "${COGEN_TORCH_ROOT}/lib/libc10.so")
-  add_library(cogen_torch SHARED IMPORTED GLOBAL)
-  set_target_properties(cogen_torch PROPERTIES
+  add_library(cogen_libtorch SHARED IMPORTED GLOBAL)
+  set_target_properties(cogen_libtorch PROPERTIES
     IMPORTED_LOCATION "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so"
     INTERFACE_COMPILE_OPTIONS "SHELL:-idirafter ${COGEN_TORCH_ROOT}/include"
     INTERFACE_LINK_LIBRARIES cogen_c10)
@@ -15,25 +15,9 @@ else()
   if(NOT Torch_FOUND)
     return()
   endif()
-  add_library(cogen_torch INTERFACE IMPORTED GLOBAL)
-  target_link_libraries(cogen_torch INTERFACE ${TORCH_LIBRARIES})
+  add_library(cogen_libtorch INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(cogen_libtorch INTERFACE ${TORCH_LIBRARIES})
 endif()
-add_library(cogen::torch ALIAS cogen_torch)
-
-# LibTorch's types. Its functions are those that cogen's libraries find when they call one, where these do
-# (COGEN_DELAYS_TORCH); who calls others links cogen::torch, too.
-if(NOT DEFINED COGEN_DELAYS_TORCH)
-  set(COGEN_DELAYS_TORCH OFF)
-  if(TARGET cogen_c10 AND NOT COGEN_CUDA AND CMAKE_SYSTEM_NAME STREQUAL "Linux"
-      AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
-    set(COGEN_DELAYS_TORCH ON)
-  endif()
-endif()
-add_library(cogen_delayed_torch INTERFACE IMPORTED GLOBAL)
-if(COGEN_DELAYS_TORCH AND TARGET cogen_c10)
-  target_compile_options(cogen_delayed_torch INTERFACE "SHELL:-idirafter ${COGEN_TORCH_ROOT}/include")
-  target_link_libraries(cogen_delayed_torch INTERFACE cogen_c10 ${CMAKE_DL_LIBS})
-else()
-  target_link_libraries(cogen_delayed_torch INTERFACE cogen_torch ${CMAKE_DL_LIBS})
-endif()
-add_library(cogen::delayed_torch ALIAS cogen_delayed_torch)
+# Operators are included one by one: all of them take a compiler seven seconds in each file.
+target_compile_definitions(cogen_libtorch INTERFACE AT_PER_OPERATOR_HEADERS)
+add_library(cogen::libtorch ALIAS cogen_libtorch)

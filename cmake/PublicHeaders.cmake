@@ -23,14 +23,17 @@ foreach(library IN ITEMS checkpoint tokenizer chat_template)
   cogen_public_headers(cogen_${library} ${root} ${of_${library}})
 endforeach()
 
-if(COGEN_TORCH)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
-  list(REMOVE_ITEM headers ${of_checkpoint} ${of_tokenizer} ${of_chat_template})
-  cogen_public_headers(cogen ${root} ${headers})
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${root}/*.hpp)
+list(REMOVE_ITEM headers ${of_checkpoint} ${of_tokenizer} ${of_chat_template})
+cogen_public_headers(cogen ${root} ${headers})
 
-  # The others in cogen/cache are for devices, in lib.
-  set(root ${PROJECT_SOURCE_DIR}/cache/include)
-  file(GLOB_RECURSE headers CONFIGURE_DEPENDS
-    ${root}/cogen/detail/*.hpp ${root}/cogen/extend/*.hpp ${root}/cogen/cache/cache.hpp)
-  cogen_public_headers(cogen_cache ${root} ${headers})
+# The others in cogen/cache are for devices, in lib.
+set(root ${PROJECT_SOURCE_DIR}/cache/include)
+set(of_torch ${root}/cogen/extend/tensors.hpp)
+file(GLOB_RECURSE headers CONFIGURE_DEPENDS
+  ${root}/cogen/detail/*.hpp ${root}/cogen/extend/*.hpp ${root}/cogen/cache/cache.hpp)
+list(REMOVE_ITEM headers ${of_torch})
+cogen_public_headers(cogen_cache ${root} ${headers})
+if(COGEN_TORCH)
+  cogen_public_headers(cogen_torch ${root} ${of_torch})
 endif()

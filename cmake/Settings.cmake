@@ -16,8 +16,6 @@ add_library(cogen_settings INTERFACE)
 target_compile_features(cogen_settings INTERFACE cxx_std_20)
 target_compile_options(cogen_settings INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wno-gnu-zero-variadic-macro-arguments>")
-# LibTorch's operators are included one by one: all of them take a compiler seven seconds in each file.
-target_compile_definitions(cogen_settings INTERFACE AT_PER_OPERATOR_HEADERS)
 if(NOT CMAKE_UNITY_BUILD)  # where a name of one file is visible in the next
   target_compile_options(cogen_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wshadow>")
 endif()

@@ -5,7 +5,6 @@
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
 
-#include <ATen/ops/argmax.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -42,7 +41,7 @@ std::vector<cogen::token> go_on(const cogen::model& model, std::vector<cogen::to
   std::vector<cogen::token> said;
   while (static_cast<int>(said.size()) < count) {
     const auto scores = model.forward(ids, cache);  // [vocabulary]
-    said.push_back(at::argmax(scores).item<cogen::token>());
+    said.push_back(static_cast<cogen::token>(std::ranges::max_element(scores) - scores.begin()));
     ids = {said.back()};
   }
   return said;

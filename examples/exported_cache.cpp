@@ -6,10 +6,10 @@
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
 
-#include <ATen/ops/argmax.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 
@@ -31,7 +31,7 @@ std::vector<cogen::token> generate(const cogen::model& model, cogen::token last,
   std::vector<cogen::token> generated{last};
   while (generated.size() <= 12) {
     const auto scores = model.forward({&generated.back(), 1}, cache);  // [vocabulary]
-    generated.push_back(at::argmax(scores).item<cogen::token>());
+    generated.push_back(static_cast<cogen::token>(std::ranges::max_element(scores) - scores.begin()));
   }
   return generated;
 }

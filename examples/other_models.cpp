@@ -3,10 +3,10 @@
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
 
-#include <ATen/ops/argmax.h>
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <numeric>
@@ -34,7 +34,7 @@ std::vector<cogen::token> go_on(const cogen::model& model, cogen::token last, co
   std::vector<cogen::token> said{last};
   while (said.size() <= 12) {
     const auto scores = model.forward({&said.back(), 1}, cache);  // [vocabulary]
-    said.push_back(at::argmax(scores).item<cogen::token>());
+    said.push_back(static_cast<cogen::token>(std::ranges::max_element(scores) - scores.begin()));
   }
   return said;
 }

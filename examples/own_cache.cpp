@@ -8,7 +8,6 @@
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
 
-#include <ATen/ops/from_blob.h>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 #include <fmt/core.h>
@@ -16,6 +15,8 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <memory>
+#include <vector>
 
 namespace asio = boost::asio;
 namespace cache = cogen::cache;
@@ -34,19 +35,22 @@ class thinning_layer final : public cache::layer {
     return cache::causal() & (cache::sliding(window_) | eighth);
   }
 
-  void append(const cache::step& step, const at::Tensor& k, const at::Tensor& v) override {
+  void append(const cache::step& step, const cache::head_rows& k, const cache::head_rows& v) override {
     check_new(step, k, v);
     for (int row = 0; row < static_cast<int>(step.rows().size()); ++row) {
       const auto [slot, count, drafts] = step.rows()[static_cast<std::size_t>(row)];
       truncate(slot, slots().length(slot));
-      add(k.narrow(0, step.first(row), count), entries(slot).keys);
-      add(v.narrow(0, step.first(row), count), entries(slot).values);
+      add(k.tokens_from(step.first(row), count), entries(slot).keys);
+      add(v.tokens_from(step.first(row), count), entries(slot).values);
     }
   }
 
   cache::keys_values to_dense(int slot, int length) const override {
     const auto& held = held_[static_cast<std::size_t>(slot)];
-    return {.k = heads_first(held.keys, length), .v = heads_first(held.values, length)};
+    auto dense = cache::make_keys_values(shape().kv_heads, length, shape().head_dim);
+    read(held.keys, dense.k);
+    read(held.values, dense.v);
+    return dense;
   }
 
   void truncate(int slot, int length) override {
@@ -64,14 +68,17 @@ class thinning_layer final : public cache::layer {
   tokens& entries(int slot) { return held_[static_cast<std::size_t>(slot)]; }
   int token_size() const { return shape().kv_heads * shape().head_dim; }
 
-  static void add(const at::Tensor& fresh, std::vector<float>& target) {
-    const auto numbers = fresh.to(at::kFloat).contiguous();
-    target.insert(target.end(), numbers.const_data_ptr<float>(), numbers.const_data_ptr<float>() + numbers.numel());
+  static void add(const cache::head_rows& fresh, std::vector<float>& numbers) {
+    for (int token = 0; token < fresh.tokens; ++token)
+      for (int head = 0; head < fresh.heads; ++head)
+        numbers.insert(numbers.end(), fresh.row(head, token), fresh.row(head, token) + fresh.dims);
   }
 
-  at::Tensor heads_first(const std::vector<float>& numbers, int length) const {
-    auto* data = const_cast<float*>(numbers.data());
-    return at::from_blob(data, {length, shape().kv_heads, shape().head_dim}).transpose(0, 1).clone();
+  static void read(const std::vector<float>& numbers, const cache::head_rows& target) {
+    auto next = numbers.begin();
+    for (int token = 0; token < target.tokens; ++token)
+      for (int head = 0; head < target.heads; ++head, next += target.dims)
+        std::copy_n(next, target.dims, target.row(head, token));
   }
 
   int window_;

@@ -1,5 +1,7 @@
 #include "past_key_values.hpp"
 
+#include <cogen/extend/tensors.hpp>
+
 #include <ATen/ops/stack.h>
 
 #include <algorithm>
@@ -33,14 +35,19 @@ void check_same_lengths(const cogen::cache::cache& cache, std::span<const int> s
                                   " and " + std::to_string(cache.encoder_length(slot)));
 }
 
-keys_values all_tokens(const cogen::cache::cache& cache, int index, int slot) {
+bool quantizes(const layer& layer, int slot) {
+  const auto view = layer.view(slot, 0);
+  return view && view->quantized.keys.quantizer != nullptr;
+}
+
+kv_tensors all_tokens(const cogen::cache::cache& cache, int index, int slot) {
   const auto& layer = cache.layer(index);
   const int length = layer.slots().length(slot);
   const kv_extent kept = layer.mask_sizes(slot, 0);
   if (kept.kv_length != length || kept.kv_offset != 0 || kept.sinks != 0)
     throw std::logic_error(layer_name(index) + " has forgotten some of the " + std::to_string(length) +
                            " tokens of slot " + std::to_string(slot) + ": it keeps what queries still see");
-  return layer.to_dense(slot, length);
+  return quantizes(layer, slot) ? tensors_of(layer.to_dense(slot, length)) : dense_tensors(layer, slot, length);
 }
 
 /// Tensors of one layer, and their required shape.
@@ -124,7 +131,7 @@ void append(cogen::cache::cache& cache, const step& step, std::span<const legacy
   for (int i = 0; i < cache.layers(); ++i) {
     const legacy_layer& given = layers[static_cast<std::size_t>(i)];
     if (reads_encoder(cache.layer(i)) == encoder_inputs)
-      cache.layer(i).append(step, rows_of(given.k, begin, count), rows_of(given.v, begin, count));
+      append(cache.layer(i), step, rows_of(given.k, begin, count), rows_of(given.v, begin, count));
   }
 }
 
@@ -157,7 +164,7 @@ std::vector<legacy_layer> to_legacy(const cogen::cache::cache& cache, std::span<
   for (int i = 0; i < cache.layers(); ++i) {
     std::vector<at::Tensor> k, v;
     for (const int slot : slots) {
-      const keys_values tokens = all_tokens(cache, i, slot);
+      const kv_tensors tokens = all_tokens(cache, i, slot);
       k.push_back(tokens.k);
       v.push_back(tokens.v);
     }

@@ -19,7 +19,7 @@ struct legacy_layer {
 };
 
 /// Copies what `slots` hold, one legacy_layer for each layer of the cache: row b of the batch is slot slots[b]. Tensors
-/// have the layer's number format, or float32 if some tokens are quantized. A cross layer gives the encoder inputs.
+/// have the layer's number format, or float32 if it quantizes. A cross layer gives the encoder inputs.
 ///
 /// Throws std::invalid_argument if no slot is given or their lengths differ. Throws std::logic_error, naming the layer,
 /// if it is recurrent or has dropped tokens (a ring that a slot has outgrown).

@@ -24,9 +24,8 @@ class writer {
       if (tokenizer.is_special(static_cast<cogen::token>(id))) never_.push_back(id);
   }
 
-  cogen::token draw(const at::Tensor& logits) {
-    const float* scores = logits.const_data_ptr<float>();
-    weights_.assign(scores, scores + logits.numel());
+  cogen::token draw(std::span<const float> logits) {
+    weights_.assign(logits.begin(), logits.end());
     for (const auto id : never_) weights_[id] = -std::numeric_limits<double>::infinity();
     const double most = *std::max_element(weights_.begin(), weights_.end());
     for (auto& each : weights_) each = std::exp((each - most) / temperature_);
@@ -58,7 +57,7 @@ void write(const cogen::model& model, reader& here, tokens prompt, const setting
   std::vector<cogen::token> bucket;
   auto logits = here.skim(prompt);
   for (int i = 1; i <= given.tokens; ++i) {
-    bucket.push_back(pen.draw(logits));
+    bucket.push_back(pen.draw(logits[0]));
     logits = here.skim(tokens(bucket).last(1));
     if (i % given.bucket_tokens != 0) continue;
     print_bucket(model, here, bucket, i, given);

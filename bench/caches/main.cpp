@@ -3,7 +3,6 @@
 
 #include <cogen/load_model.hpp>
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include <map>
@@ -16,7 +15,6 @@ int measure(const curves::settings& given) {
       {"retrieval", curves::retrieval},   {"endless", curves::endless}, {"free", curves::free_running},
       {"windows", curves::print_windows},
   };
-  at::set_num_threads(1);  // judging logits is little work; a second pool of threads would spin beside the model's
   cogen::load_options loading;
   loading.threads = given.threads;
   const auto model = cogen::load_model(given.model, loading);

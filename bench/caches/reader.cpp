@@ -1,6 +1,5 @@
 #include "reader.hpp"
 
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,26 +40,26 @@ reader::reader(const cogen::model& model, std::string name, const room& room, co
       workspace_(threads.workers(), is_int8(name_) ? cogen::compute_type::int8 : cogen::compute_type::float32),
       cache_(model.make_cache(kind_named(without_suffix(name_)).options(room))) {}
 
-at::Tensor reader::forward(tokens ids, std::span<const int> outputs) {
+cogen::matrix_view reader::forward(tokens ids, std::span<const int> outputs) {
   const cogen::cache::step step({{.slot = 0, .count = static_cast<int>(ids.size())}});
   return model_.forward({.step = step, .tokens = ids, .outputs = outputs}, cache_, workspace_);
 }
 
-at::Tensor reader::read(tokens ids) {
+cogen::matrix_view reader::read(tokens ids) {
   std::vector<int> outputs(ids.size());
   std::iota(outputs.begin(), outputs.end(), 0);
   return forward(ids, outputs);
 }
 
-at::Tensor reader::skim(tokens ids) {
-  at::Tensor logits;
+cogen::matrix_view reader::skim(tokens ids) {
+  cogen::matrix_view logits;
   while (!ids.empty()) {
     const auto part = ids.first(std::min(ids.size(), static_cast<std::size_t>(max_step_tokens_)));
     ids = ids.subspan(part.size());
     const int last = static_cast<int>(part.size()) - 1;
     logits = forward(part, std::span(&last, ids.empty() ? 1 : 0));
   }
-  return logits[0];
+  return logits;
 }
 
 std::vector<std::byte> reader::copy() const {
@@ -80,11 +79,11 @@ logits_file::logits_file(const cogen::model& model, std::string name, const std:
   if (!file_) throw std::runtime_error(fmt::format("{} cannot be read", path));
 }
 
-at::Tensor logits_file::read(tokens ids) {
-  const at::Tensor logits = at::empty({std::ssize(ids), vocabulary_}, at::kFloat);
-  file_.read(static_cast<char*>(logits.data_ptr()), static_cast<std::streamsize>(logits.nbytes()));
+cogen::matrix_view logits_file::read(tokens ids) {
+  if (logits_.rows() != std::ssize(ids)) logits_ = cogen::matrix(std::ssize(ids), vocabulary_);
+  file_.read(reinterpret_cast<char*>(logits_.numbers().data()), logits_.bytes());
   if (!file_) throw std::runtime_error(fmt::format("{} ends before the text does", name_));
-  return logits;
+  return logits_;
 }
 
 std::vector<std::unique_ptr<predictor>> predictors_of(const cogen::model& model, std::span<const std::string> kinds,

@@ -2,6 +2,7 @@
 
 #include "kinds.hpp"
 
+#include <cogen/detail/matrix.hpp>
 #include <cogen/model.hpp>
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace curves {
@@ -28,7 +30,7 @@ class predictor {
   virtual std::string_view kind_name() const noexcept = 0;
 
   /// The logits after each token, [ids, vocabulary], until the next call.
-  virtual at::Tensor read(tokens ids) = 0;
+  virtual cogen::matrix_view read(tokens ids) = 0;
 
   /// What is read next is the beginning of a text.
   virtual void clear() = 0;
@@ -46,10 +48,10 @@ class reader final : public predictor {
   const cogen::cache::cache& cache() const noexcept { return cache_; }
 
   /// Reads at most room::max_step_tokens tokens.
-  at::Tensor read(tokens ids) override;
+  cogen::matrix_view read(tokens ids) override;
 
-  /// Reads any number of tokens. The logits after the last, [vocabulary], until the next call.
-  at::Tensor skim(tokens ids);
+  /// Reads any number of tokens, at least one. The logits after the last, [1, vocabulary], until the next call.
+  cogen::matrix_view skim(tokens ids);
 
   void clear() override { cache_.clear(0); }
 
@@ -60,7 +62,7 @@ class reader final : public predictor {
   void go_back(int length, std::span<const std::byte> copied);
 
  private:
-  at::Tensor forward(tokens ids, std::span<const int> outputs);
+  cogen::matrix_view forward(tokens ids, std::span<const int> outputs);
 
   const cogen::model& model_;
   std::string name_;
@@ -78,13 +80,14 @@ class logits_file final : public predictor {
   std::string_view kind_name() const noexcept override { return name_; }
 
   /// Throws std::runtime_error where the file ends before.
-  at::Tensor read(tokens ids) override;
+  cogen::matrix_view read(tokens ids) override;
   void clear() override {}
 
  private:
   std::string name_;
   std::ifstream file_;
   std::int64_t vocabulary_;
+  cogen::matrix logits_;  // read last
 };
 
 /// A reader for each kind, in order, sharing threads; for `logits:FILE` that file.

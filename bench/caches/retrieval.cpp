@@ -88,7 +88,7 @@ class witness {
   /// The greedy continuation, as many tokens as the number takes.
   std::string answer(const fact& asked) {
     std::vector<cogen::token> said;
-    auto next = predict(reader_.skim(encode(question(asked))).unsqueeze(0)).best[0];
+    auto next = predict(reader_.skim(encode(question(asked)))).best[0];
     for (const auto wanted = encode(" " + asked.number).size(); said.size() < wanted;) {
       said.push_back(next);
       next = predict(reader_.read(std::span(&next, 1))).best[0];

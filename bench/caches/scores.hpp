@@ -2,15 +2,14 @@
 
 #include "reader.hpp"
 
-#include <ATen/core/Tensor.h>
-
+#include <cstddef>
 #include <vector>
 
 namespace curves {
 
 /// What logits [rows, vocabulary] say, one entry a row.
 struct prediction {
-  at::Tensor logits;
+  cogen::matrix_view logits;
   std::vector<double> normalizer;  // log of the sum of exp(logits)
   std::vector<cogen::token> best;  // the most likely token
 
@@ -20,8 +19,8 @@ struct prediction {
   double surprise(std::size_t row, cogen::token id) const;
 };
 
-/// Keeps a reference to the logits.
-prediction predict(const at::Tensor& logits);
+/// Refers to the logits.
+prediction predict(const cogen::matrix_view& logits);
 
 /// Kullback-Leibler divergence of `other` from `reference` in nats, row by row.
 std::vector<double> divergence(const prediction& reference, const prediction& other);

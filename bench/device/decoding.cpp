@@ -7,6 +7,7 @@
 #include "statistics.hpp"
 #include "throughput/job.hpp"
 
+#include <cogen/extend/tensors.hpp>
 #include <cogen/sequence.hpp>
 #include <cogen/token_stream.hpp>
 

@@ -1,16 +1,26 @@
 // What every cache kind has to keep, run for each line of kinds.cpp.
 #include "kinds.hpp"
+#include "says.hpp"
 #include "twin.hpp"
 
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
-#include <ATen/ops/tensor.h>
+#include <ATen/ops/full_like.h>
+#include <ATen/ops/nextafter.h>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace cogen::cache::test {
@@ -43,7 +53,27 @@ void append_some(layer& layer, const step& step, int total, int done) {
   }
   const at::Tensor k = counted(total, layer.shape());
   const at::Tensor v = (-k).narrow(2, 0, layer.shape().value_dim());
-  layer.append(step, k.narrow(0, done, count), v.narrow(0, done, count));
+  append(layer, step, k.narrow(0, done, count), v.narrow(0, done, count));
+}
+
+/// All 16 bits of every number of a format.
+at::Tensor every_pattern() { return at::arange(-0x8000, 0x8000, at::kShort); }
+
+/// Every number of a 16-bit format, those halfway between two, and those beside them.
+at::Tensor around_halves(at::ScalarType type) {
+  const at::Tensor exact = every_pattern().view(type).to(at::kFloat);
+  const at::Tensor ties = exact * 0.5F + exact.roll(1) * 0.5F;
+  ties[0] = type == at::kHalf ? 65520.0F : 0x1.ffp127F;  // halfway to infinity
+  const auto beside = [&](float end) { return at::nextafter(ties, at::full_like(ties, end)); };
+  return at::cat({exact, ties, beside(INFINITY), beside(-INFINITY)});
+}
+
+/// Bit by bit; a NaN is any NaN.
+bool same_numbers(const at::Tensor& a, const at::Tensor& b) {
+  const auto bits = [](const at::Tensor& numbers) {
+    return numbers.contiguous().masked_fill(numbers.isnan(), 0).view(at::kInt);
+  };
+  return at::equal(a.isnan(), b.isnan()) && at::equal(bits(a), bits(b));
 }
 
 void append_in_chunks(cache& cache, int slot, const std::vector<int>& chunks) {
@@ -68,8 +98,8 @@ void check_slots_equal(const cache& cache, int a, int b) {
       BOOST_TEST(std::memcmp(cache.layer(i).state(a)->previous, cache.layer(i).state(b)->previous, numbers) == 0);
       continue;
     }
-    const keys_values first = cache.layer(i).to_dense(a, cache.length(a));
-    const keys_values second = cache.layer(i).to_dense(b, cache.length(b));
+    const kv_tensors first = tensors_of(cache.layer(i).to_dense(a, cache.length(a)));
+    const kv_tensors second = tensors_of(cache.layer(i).to_dense(b, cache.length(b)));
     BOOST_TEST(at::equal(first.k, second.k));
     BOOST_TEST(at::equal(first.v, second.v));
   }
@@ -91,7 +121,7 @@ BOOST_DATA_TEST_CASE(append_in_any_chunking_equals_append_at_once, data::make(ki
     append_in_chunks(cache, 1, chunks);
     check_slots_equal(cache, 0, 1);
     if (kind.keeps_all)
-      BOOST_TEST(at::equal(cache.layer(0).to_dense(0, longest).k.to(at::kFloat),
+      BOOST_TEST(at::equal(tensors_of(cache.layer(0).to_dense(0, longest)).k,
                            counted(longest, cache.layer(0).shape()).transpose(0, 1)));
   }
 }
@@ -113,9 +143,9 @@ BOOST_DATA_TEST_CASE(new_tokens_are_read_before_they_count, data::make(kinds_tha
   const step step({{.slot = 0, .count = 66}});
   cache.reserve(step);
   const at::Tensor k = counted(66, cache.layer(0).shape());
-  cache.layer(0).append(step, k, -k);
+  append(cache.layer(0), step, k, -k);
   BOOST_TEST(cache.length(0) == 70);
-  BOOST_TEST(at::equal(cache.layer(0).to_dense(0, 136).k.narrow(1, 70, 66).to(at::kFloat), k.transpose(0, 1)));
+  BOOST_TEST(at::equal(tensors_of(cache.layer(0).to_dense(0, 136)).k.narrow(1, 70, 66), k.transpose(0, 1)));
 }
 
 BOOST_DATA_TEST_CASE(what_is_never_advanced_does_not_count, data::make(kinds()), kind) {
@@ -130,7 +160,7 @@ BOOST_DATA_TEST_CASE(what_is_never_advanced_does_not_count, data::make(kinds()),
       std::fill_n(state->next, layer.shape().state, 9.0F);
     } else {
       const at::Tensor k = counted(67, layer.shape());
-      layer.append(step, k, k.narrow(2, 0, layer.shape().value_dim()));
+      append(layer, step, k, k.narrow(2, 0, layer.shape().value_dim()));
     }
   }
   twin.check();
@@ -243,13 +273,51 @@ BOOST_DATA_TEST_CASE(values_are_rounded_to_nearest_even, data::make(kinds_that_k
   const step step({{.slot = 0, .count = 1}});
   cache.reserve(step);
   const float tie = kind.type == scalar::bf16 ? 0x1p-8F : 0x1p-11F;  // half of the last place at 1
-  const at::Tensor k = at::tensor({1 + tie, 1 + 3 * tie, 1 + tie * 1.5F, -1 - tie}).view({1, 1, 4});
-  cache.layer(0).append(step, k, k);
+  std::vector<float> exact{1 + tie, 1 + 3 * tie, 1 + tie * 1.5F, -1 - tie};
   const std::vector<float> rounded{1, 1 + 4 * tie, 1 + 2 * tie, -1};
-  const std::vector<float> exact{1 + tie, 1 + 3 * tie, 1 + tie * 1.5F, -1 - tie};
-  const at::Tensor kept = cache.layer(0).to_dense(0, 1).v.to(at::kFloat).contiguous();
+  const head_rows k{.data = exact.data(), .heads = 1, .tokens = 1, .dims = 4, .head_stride = 4, .token_stride = 4};
+  cache.layer(0).append(step, k, k);
+  const keys_values kept = cache.layer(0).to_dense(0, 1);
   const std::vector<float>& wanted = kind.type == scalar::f32 ? exact : rounded;
-  BOOST_TEST(std::equal(wanted.begin(), wanted.end(), kept.data_ptr<float>()));
+  BOOST_TEST(std::equal(wanted.begin(), wanted.end(), kept.k.row(0, 0)));
+  BOOST_TEST(std::equal(wanted.begin(), wanted.end(), kept.v.row(0, 0)));
+}
+
+BOOST_DATA_TEST_CASE(every_number_is_rounded_as_libtorch_does, data::make(kinds_that_keep_all()), kind) {
+  const kv_cache_spec shape{.kv_heads = 2, .head_dim = 128};
+  const at::Tensor k = around_halves(kind.type == scalar::bf16 ? at::kBFloat16 : at::kHalf).view({-1, 2, 128});
+  const at::Tensor v = k.flip(0);
+  const int tokens = static_cast<int>(k.size(0));
+  cache cache = kind.make({&shape, 1}, 1, tokens);
+  const step step({{.slot = 0, .count = tokens}});
+  cache.reserve(step);
+  append(cache.layer(0), step, k, v);
+  const auto stored = [&](const at::Tensor& tensor) {
+    return tensor.transpose(0, 1).to(tensor_type(kind.type)).to(at::kFloat);
+  };
+  const kv_tensors kept = tensors_of(cache.layer(0).to_dense(0, tokens));
+  BOOST_TEST(same_numbers(kept.k, stored(k)));
+  BOOST_TEST(same_numbers(kept.v, stored(v)));
+}
+
+BOOST_DATA_TEST_CASE(every_half_is_read_as_it_is, data::make(kinds_in_place()), kind) {
+  if (bytes_of(kind.type) != 2) return;
+  const kv_cache_spec shape{.kv_heads = 2, .head_dim = 128};
+  cache cache = kind.make({&shape, 1}, 1, 256);
+  cache.reserve(step({{.slot = 0, .count = 256}}));
+  const kv_view view = *cache.layer(0).view(0, 256);
+  const at::Tensor bits = every_pattern().view({2, 256, 128});
+  const auto* pattern = bits.const_data_ptr<std::int16_t>();
+  for (int head = 0; head < 2; ++head)
+    for (int position = 0; position < 256; ++position)
+      for (int dim = 0; dim < 128; ++dim, ++pattern) {
+        std::memcpy(view.key(position, head) + 2 * 64 * dim, pattern, 2);
+        std::memcpy(view.value(position, head) + 2 * dim, pattern, 2);
+      }
+  const kv_tensors kept = tensors_of(cache.layer(0).to_dense(0, 256));
+  const at::Tensor wanted = bits.view(tensor_type(kind.type)).to(at::kFloat);
+  BOOST_TEST(same_numbers(kept.k, wanted));
+  BOOST_TEST(same_numbers(kept.v, wanted));
 }
 
 BOOST_DATA_TEST_CASE(a_full_slot_refuses_one_more_and_nothing_changes, data::make(kinds_that_keep_all()), kind) {
@@ -267,18 +335,29 @@ BOOST_DATA_TEST_CASE(a_full_slot_refuses_one_more_and_nothing_changes, data::mak
   twin.check();
 }
 
-BOOST_DATA_TEST_CASE(new_tensors_of_another_shape_are_refused, data::make(kinds()), kind) {
+BOOST_DATA_TEST_CASE(new_rows_of_another_shape_are_refused, data::make(kinds()), kind) {
   cache cache = kind.make(mixed_shapes(), 1, longest);
-  if (cache.layer(0).shape().kind == layer_kind::recurrent) return;
+  auto& layer = cache.layer(0);
+  if (layer.shape().kind == layer_kind::recurrent) return;
   const step step({{.slot = 0, .count = 3}});
   cache.reserve(step);
-  const at::Tensor good = counted(3, cache.layer(0).shape());
-  const at::Tensor bad = counted(4, cache.layer(0).shape());
-  BOOST_CHECK_THROW(cache.layer(0).append(step, bad, good), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.layer(0).append(step, good, bad), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.layer(0).append(step, good.transpose(0, 1), good), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.layer(0).append(step, good, good.to(at::kLong)), std::invalid_argument);
-  BOOST_CHECK_THROW(cache.layer(0).append(step, at::Tensor(), good), std::invalid_argument);
+  const int dims = layer.shape().head_dim, value_dim = layer.shape().value_dim();
+  const keys_values good = make_keys_values(2, 3, dims, layer.shape().latent_dim);
+  const auto refused = [&](const head_rows& k, const head_rows& v, const std::string& wanted, const std::string& got) {
+    BOOST_CHECK_EXCEPTION(layer.append(step, k, v), std::invalid_argument, says({wanted, "it is " + got}));
+  };
+  const std::string wanted = "k has to be [2, 3, " + std::to_string(dims) + "]";
+  const std::string wanted_value = "v has to be [2, 3, " + std::to_string(value_dim) + "]";
+  for (const auto& [heads, tokens, less] : {std::array{2, 4, 0}, {2, 2, 0}, {3, 2, 0}, {1, 3, 0}, {2, 3, 1}}) {
+    const auto shape = [heads = heads, tokens = tokens](int last) {
+      return "[" + std::to_string(heads) + ", " + std::to_string(tokens) + ", " + std::to_string(last) + "]";
+    };
+    const keys_values bad = make_keys_values(heads, tokens, dims);
+    refused(bad.k.first_dims(dims - less), good.v, wanted, shape(dims - less));
+    refused(good.k, bad.v.first_dims(value_dim - less), wanted_value, shape(value_dim - less));
+  }
+  refused({}, good.v, wanted, "[0, 0, 0]");
+  refused(good.k, {}, wanted_value, "[0, 0, 0]");
 }
 
 BOOST_DATA_TEST_CASE(memory_follows_use, data::make(kinds()), kind) {
@@ -322,18 +401,18 @@ BOOST_DATA_TEST_CASE(a_kernel_may_write_through_the_view, data::make(kinds_in_pl
   for (int head = 0; head < view.kv_heads; ++head)
     for (int position = 64; position < 134; ++position) {
       for (std::size_t dim = 0; dim < dims; ++dim)
-        std::memset(view.key(position, head) + dim * 64 * number, position, number);
-      std::memset(view.value(position, head), position + 1, dims * number);
+        std::memset(view.key(position, head) + dim * 64 * number, position - 64, number);
+      std::memset(view.value(position, head), position - 63, dims * number);
     }
   cache.advance(step);
-  const keys_values tokens = layer.to_dense(1, 134);
+  const kv_tensors tokens = dense_tensors(layer, 1, 134);
   for (int position = 64; position < 134; ++position) {
     const auto everywhere = [&](const at::Tensor& tensor, int value) {
       const auto bytes = bytes_in(tensor.narrow(1, position, 1));
       return std::all_of(bytes.begin(), bytes.end(), [&](std::byte byte) { return byte == std::byte(value); });
     };
-    BOOST_TEST(everywhere(tokens.k, position));
-    BOOST_TEST(everywhere(tokens.v, position + 1));
+    BOOST_TEST(everywhere(tokens.k, position - 64));
+    BOOST_TEST(everywhere(tokens.v, position - 63));
   }
 }
 

@@ -61,7 +61,7 @@ void write(cache& cache, const step& step, float value, bool encoder_input) {
     if (reads_encoder(cache, i) != encoder_input) continue;
     const kv_cache_spec& shape = cache.layer(i).shape();
     const at::Tensor k = at::full({step.tokens(), shape.kv_heads, shape.head_dim}, value + static_cast<float>(i));
-    cache.layer(i).append(step, k, -k);
+    append(cache.layer(i), step, k, -k);
   }
 }
 
@@ -87,7 +87,7 @@ void check_encoder_input(const cache& cache, int slot, int length, float value) 
     BOOST_TEST(layer.slots().length(slot) == length);
     BOOST_TEST(layer.mask_sizes(slot, 5).kv_length == length);
     BOOST_TEST(layer.mask_sizes(slot, 5).kv_offset == 0);
-    const keys_values tokens = layer.to_dense(slot, length);
+    const kv_tensors tokens = tensors_of(layer.to_dense(slot, length));
     BOOST_TEST_REQUIRE(tokens.k.size(1) == length);
     BOOST_TEST(tokens.k.eq(value + static_cast<float>(i)).all().item<bool>());
     BOOST_TEST(tokens.v.eq(-value - static_cast<float>(i)).all().item<bool>());

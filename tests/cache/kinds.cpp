@@ -155,6 +155,7 @@ const std::vector<kind>& kinds() {
       built_in("offloaded latent", behind(in(static_, bf16)), latent),
       built_in("offloaded latent int8", behind(with(f32, int8(), 40)), latent),
       own("own f32", f32),
+      own("own f16", f16),
       own("own bf16", bf16),
       own("own latent", bf16, latent),
   };

@@ -64,7 +64,7 @@ void append(cache& cache, const std::vector<step_row>& rows, float parent) {
   cache.reserve(step);
   for (int i = 0; i < cache.layers(); ++i) {
     const at::Tensor k = at::full({step.tokens(), 2, 32}, parent + static_cast<float>(i));
-    cache.layer(i).append(step, k, -k);
+    append(cache.layer(i), step, k, -k);
   }
   cache.advance(step);
 }
@@ -246,7 +246,7 @@ BOOST_DATA_TEST_CASE(a_step_that_has_failed_stays_failed, data::make({fault::ref
     const at::Tensor k = at::full({2, 2, 32}, 9.0F);
     for (int i = 0; i < 3; ++i) {
       try {
-        cache.layer(i).append(step, k, k);
+        append(cache.layer(i), step, k, k);
       } catch (const std::runtime_error&) {
       }
     }
@@ -271,7 +271,7 @@ BOOST_AUTO_TEST_CASE(reading_everything_hides_no_failure) {
   watched->fault_at = watched->jobs.size() + 2;  // layer 0 on its way down
   cache.reserve(step);
   const at::Tensor k = at::full({2, 2, 32}, 9.0F);
-  cache.layer(0).append(step, k, k);
+  append(cache.layer(0), step, k, k);
   BOOST_CHECK_THROW(cache.layer(0).to_dense(0, 82), std::runtime_error);
   BOOST_CHECK_THROW(cache.advance(step), std::runtime_error);
   BOOST_TEST(cache.length(0) == 80);
@@ -286,14 +286,14 @@ BOOST_AUTO_TEST_CASE(a_cache_ends_its_jobs_before_it_goes) {
     cache.reserve(first);
     for (int i = 0; i < 3; ++i) {
       const at::Tensor k = at::full({2500, 8, 64}, 1.0F);
-      cache.layer(i).append(first, k, k);
+      append(cache.layer(i), first, k, k);
     }
     cache.advance(first);
     const step second({{.slot = 0, .count = 1}, {.slot = 1, .count = 400}});
     cache.reserve(second);
     for (int i = 0; i < std::min(given_up_at, 3); ++i) {
       const at::Tensor k = at::full({401, 8, 64}, 1.0F);
-      cache.layer(i).append(second, k, k);
+      append(cache.layer(i), second, k, k);
     }
   }
 }
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(a_step_given_up_is_no_danger_to_what_comes_then) {
     cache.reserve(step);
     for (int i = 0; i < 3; ++i) {
       const at::Tensor k = at::full({420, 2, 32}, 9.0F);
-      cache.layer(i).append(step, k, k);
+      append(cache.layer(i), step, k, k);
     }
     change(cache);
     append(cache, {{.slot = 3, .count = 10}, {.slot = 2, .count = 1}}, 7);

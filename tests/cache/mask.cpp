@@ -1,6 +1,7 @@
 #include "says.hpp"
 
 #include <cogen/detail/cache/mask.hpp>
+#include <cogen/extend/tensors.hpp>
 
 #include <boost/test/unit_test.hpp>
 

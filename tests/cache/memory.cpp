@@ -48,7 +48,7 @@ void fill(cache& cache, int slot, int count) {
   for (int i = 0; i < cache.layers(); ++i) {
     const kv_cache_spec& shape = cache.layer(i).shape();
     const at::Tensor ones = at::ones({count, shape.kv_heads, shape.head_dim});
-    cache.layer(i).append(step, ones, ones);
+    append(cache.layer(i), step, ones, ones);
   }
   cache.advance(step);
 }
@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(a_slot_grows_without_moving_or_touching_what_it_holds) {
       const step step({{.slot = 1, .count = 1}});
       cache.reserve(step);
       const at::Tensor k = at::ones({1, 1, 4}) * static_cast<float>(length);
-      cache.layer(0).append(step, k, k);
+      append(cache.layer(0), step, k, k);
       cache.advance(step);
       const kv_view view = *cache.layer(0).view(1, length + 1);
       if (length == 0) data = view.range[0].data;

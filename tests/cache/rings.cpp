@@ -56,7 +56,7 @@ at::Tensor positions(int begin, int count) {
 void write(cache& cache, const step& step) {
   cache.reserve(step);
   const at::Tensor k = positions(cache.length(0), step.tokens());
-  cache.layer(0).append(step, k, -k);
+  append(cache.layer(0), step, k, -k);
 }
 
 void append(cache& cache, int count) {
@@ -109,7 +109,7 @@ BOOST_DATA_TEST_CASE(a_new_token_touches_no_other, data::make(rings), kind) {
     const kv_view previous = *layer.view(0, length + 1);
     const auto bytes = all_bytes(previous);
     const at::Tensor k = positions(length, 1);
-    cache.layer(0).append(step, k, -k);
+    append(cache.layer(0), step, k, -k);
     cache.advance(step);
     const kv_view after = *layer.view(0, length + 1);
     BOOST_TEST_REQUIRE(changed(bytes, all_bytes(after)) <= token_bytes);
@@ -132,15 +132,15 @@ BOOST_DATA_TEST_CASE(every_query_of_a_step_finds_what_it_sees, data::make(rings)
     write(cache, step);
     const kv_extent extent = layer.mask_sizes(0, count);
     BOOST_TEST_REQUIRE(extent.kv_length - extent.sinks + extent.kv_offset == length + count);
-    const at::Tensor keys = layer.to_dense(0, length + count).k;
-    BOOST_TEST_REQUIRE(keys.size(1) == extent.kv_length);
+    const keys_values held = layer.to_dense(0, length + count);
+    BOOST_TEST_REQUIRE(held.k.tokens == extent.kv_length);
     const kv_view view = *layer.view(0, length + count);
     for (int query = length; query < length + count; ++query)
       for (int position = 0; position <= query; ++position) {
         if (!layer.rule()(query, position)) continue;
         BOOST_TEST_REQUIRE(key(view, position) == static_cast<float>(position));
         const int column = position < extent.sinks ? position : position - extent.kv_offset + extent.sinks;
-        BOOST_TEST_REQUIRE(keys[1][column][3].item<float>() == static_cast<float>(position));
+        BOOST_TEST_REQUIRE(held.k.row(1, column)[3] == static_cast<float>(position));
       }
     cache.advance(step);
   }
@@ -153,7 +153,7 @@ BOOST_AUTO_TEST_CASE(a_chunk_begins_with_no_history) {
     append(cache, 1);
     BOOST_TEST_REQUIRE(layer.mask_sizes(0, 0).kv_length == length % chunk);
     BOOST_TEST_REQUIRE(layer.mask_sizes(0, 0).kv_offset == length / chunk * chunk);
-    BOOST_TEST_REQUIRE(layer.to_dense(0, length).k.size(1) == length % chunk);
+    BOOST_TEST_REQUIRE(layer.to_dense(0, length).k.tokens == length % chunk);
   }
 }
 

@@ -125,13 +125,13 @@ void twin::append_tokens(const step& step, int index) {
   auto& layer = cache_.layer(index);
   const at::Tensor k = random(step.tokens(), layer.shape());
   const at::Tensor v = values_in(layer.shape(), k, random(step.tokens(), layer.shape()));
-  layer.append(step, k, v);
+  cogen::cache::append(layer, step, k, v);
   for (std::size_t row = 0; row < step.rows().size(); ++row) {
     const auto grown = [&](const at::Tensor& old, const at::Tensor& added) {
       const at::Tensor mine = added.narrow(0, step.first(static_cast<int>(row)), step.rows()[row].count);
       return at::cat({old, mine.transpose(0, 1).to(old.scalar_type())}, 1);
     };
-    keys_values& tokens = held(step.rows()[row].slot, index).tokens;
+    kv_tensors& tokens = held(step.rows()[row].slot, index).tokens;
     tokens = {.k = grown(tokens.k, k), .v = grown(tokens.v, v)};
   }
 }
@@ -190,8 +190,8 @@ void twin::copy(int source, int target, int begin, int end) {
     const auto join = [&](const at::Tensor& kept, const at::Tensor& copied) {
       return at::cat({kept.narrow(1, 0, begin), copied.narrow(1, begin, end - begin)}, 1);
     };
-    keys_values& output = held(target, layer).tokens;
-    const keys_values& encoder_input = held(source, layer).tokens;
+    kv_tensors& output = held(target, layer).tokens;
+    const kv_tensors& encoder_input = held(source, layer).tokens;
     output = {.k = join(output.k, encoder_input.k), .v = join(output.v, encoder_input.v)};
   }
   lengths_[static_cast<std::size_t>(target)] = end;
@@ -221,11 +221,12 @@ void twin::check() const {
   }
 }
 
-/// All tokens of the slot as queries read them: quantized ones dequantized.
-keys_values twin::seen(int slot, int layer) const {
-  const keys_values& tokens = held(slot, layer).tokens;
+/// All tokens of the slot as queries read them, in float32: quantized ones dequantized.
+kv_tensors twin::seen(int slot, int layer) const {
+  const kv_tensors& tokens = held(slot, layer).tokens;
   const auto view = cache_.layer(layer).view(slot, length(slot));
-  if (!view || view->quantized.keys.quantizer == nullptr) return tokens;
+  if (!view || view->quantized.keys.quantizer == nullptr)
+    return {.k = tokens.k.to(at::kFloat), .v = tokens.v.to(at::kFloat)};
   const std::int64_t quantized = quantized_tokens(length(slot), view->quantized.residual);
   const at::Tensor k = quantized_and_not(*view->quantized.keys.quantizer, tokens.k, quantized);
   if (view->latent_dim > 0) return {.k = k, .v = k.narrow(2, 0, view->latent_dim)};
@@ -241,10 +242,9 @@ void twin::check_layer(int slot, int index) const {
       BOOST_TEST_REQUIRE((state_of(now, layer.shape().state) == held(slot, index).states.at(length(slot))));
       return;
     }
-    const keys_values expected = seen(slot, index);
+    const kv_tensors expected = seen(slot, index);
     const kv_extent extent = layer.mask_sizes(slot, 0);
-    const keys_values got = layer.to_dense(slot, length(slot));
-    BOOST_TEST_REQUIRE(got.k.scalar_type() == expected.k.scalar_type());
+    const kv_tensors got = tensors_of(layer.to_dense(slot, length(slot)));
     BOOST_TEST_REQUIRE(got.k.size(1) == extent.kv_length);
     BOOST_TEST_REQUIRE(at::equal(got.k, columns(expected.k, extent, length(slot))));
     BOOST_TEST_REQUIRE(at::equal(got.v, columns(expected.v, extent, length(slot))));
@@ -252,7 +252,7 @@ void twin::check_layer(int slot, int index) const {
   }
 }
 
-void twin::check_view(const kv_view& view, const kv_extent& extent, const keys_values& tokens) const {
+void twin::check_view(const kv_view& view, const kv_extent& extent, const kv_tensors& tokens) const {
   const int end = static_cast<int>(tokens.k.size(1));
   const int quantized =
       view.quantized.keys.quantizer == nullptr ? 0 : static_cast<int>(quantized_tokens(end, view.quantized.residual));
@@ -270,7 +270,7 @@ void twin::check_view(const kv_view& view, const kv_extent& extent, const keys_v
   if (quantized > 0) check_quantized(view, quantized, extent.kv_offset, tokens);
 }
 
-void twin::check_quantized(const kv_view& view, int end, int start, const keys_values& tokens) const {
+void twin::check_quantized(const kv_view& view, int end, int start, const kv_tensors& tokens) const {
   const quantized_view& quantized = view.quantized;
   const auto check_plane = [&](const codec& codec, const at::Tensor& block, const std::byte* got) {
     std::vector<std::byte> wanted(static_cast<std::size_t>(codec.quantized_bytes(view.head_dim)));

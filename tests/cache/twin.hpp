@@ -3,6 +3,7 @@
 #include "kinds.hpp"
 
 #include <cogen/cache/cache.hpp>
+#include <cogen/extend/tensors.hpp>
 
 #include <ATen/core/Tensor.h>
 
@@ -48,7 +49,7 @@ class twin {
  private:
   /// What one slot remembers of one layer.
   struct memory {
-    keys_values tokens;
+    kv_tensors tokens;
     std::map<int, std::vector<float>> states;  // by length
   };
 
@@ -62,10 +63,10 @@ class twin {
   void append_tokens(const step& step, int layer);
   void append_states(const step& step, int layer);
   at::Tensor random(int tokens, const kv_cache_spec& shape);
-  keys_values seen(int slot, int layer) const;
+  kv_tensors seen(int slot, int layer) const;
   void check_layer(int slot, int layer) const;
-  void check_view(const kv_view& view, const kv_extent& extent, const keys_values& tokens) const;
-  void check_quantized(const kv_view& view, int end, int start, const keys_values& tokens) const;
+  void check_view(const kv_view& view, const kv_extent& extent, const kv_tensors& tokens) const;
+  void check_quantized(const kv_view& view, int end, int start, const kv_tensors& tokens) const;
 
   cache cache_;
   std::mt19937 random_;

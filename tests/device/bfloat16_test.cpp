@@ -3,6 +3,8 @@
 #include "device_models.hpp"
 #include "plain_backend.hpp"
 
+#include <cogen/extend/tensors.hpp>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/cat.h>
 #include <boost/test/data/monomorphic.hpp>
@@ -31,7 +33,8 @@ at::Tensor logits_of(const std::string& golden, at::ScalarType type, device_weig
     std::vector<int> outputs(tokens.size());
     for (std::size_t i = 0; i < tokens.size(); ++i) outputs[i] = static_cast<int>(i);
     const cache::step step({{.slot = 1, .count = static_cast<int>(tokens.size())}});
-    results.push_back(model->forward({.step = step, .tokens = tokens, .outputs = outputs}, cache, workspace).clone());
+    const auto logits = model->forward({.step = step, .tokens = tokens, .outputs = outputs}, cache, workspace);
+    results.push_back(tensor_of(logits).clone());
   };
   read(some_tokens(*model, 20, 1));
   for (const auto next : some_tokens(*model, 10, 2)) read({next});

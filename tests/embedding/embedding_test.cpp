@@ -1,7 +1,6 @@
 // Vectors and scores of texts by an engine: their bits, beside what else runs, and what is refused.
 #include "engine/model_engines.hpp"
 
-#include <ATen/core/Tensor.h>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/use_future.hpp>
@@ -32,8 +31,8 @@ vectors alone(const model& model, const std::vector<encoder_input>& texts) {
   workspace space(1);
   vectors result;
   for (const auto& each : texts) {
-    const auto row = model.embed({&std::get<encoder_text>(each), 1}, space);
-    result.emplace_back(row.const_data_ptr<float>(), row.const_data_ptr<float>() + row.numel());
+    const auto embedded = model.embed({&std::get<encoder_text>(each), 1}, space);
+    result.emplace_back(embedded[0].begin(), embedded[0].end());
   }
   return result;
 }

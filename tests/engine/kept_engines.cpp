@@ -58,6 +58,7 @@ std::vector<kept_engine> kept_engines_everywhere() {
     return windows && (kept.kind == "plain" || kept.kind == "offloaded" || kept.kind == "without rollback limit");
   };
   auto engines = kept_engines();
+  if (!has_devices) return engines;
   for (auto each : kept_engines()) {
     each.device = "reference";
     if (suits(each)) engines.push_back(each);

@@ -298,7 +298,7 @@ BOOST_AUTO_TEST_CASE(keys_that_are_normed_after_they_are_rotated_keep_no_sinks) 
   BOOST_CHECK_EXCEPTION(golden_model("hunyuan_alpha")->make_cache(kept), std::invalid_argument, is_named);
 }
 
-BOOST_AUTO_TEST_CASE(states_stay_on_their_device) {
+BOOST_AUTO_TEST_CASE(states_stay_on_their_device, *boost::unit_test::enable_if<has_devices>()) {
   auto options = tiny_engine();
   options.kv.offload = true;
   BOOST_CHECK_EXCEPTION(
@@ -309,7 +309,7 @@ BOOST_AUTO_TEST_CASE(states_stay_on_their_device) {
       });
 }
 
-BOOST_AUTO_TEST_CASE(encoder_inputs_stay_on_their_device) {
+BOOST_AUTO_TEST_CASE(encoder_inputs_stay_on_their_device, *boost::unit_test::enable_if<has_devices>()) {
   auto options = tiny_engine(*golden_model("bart_tiny"));
   options.kv.offload = true;
   BOOST_CHECK_EXCEPTION(
@@ -320,7 +320,7 @@ BOOST_AUTO_TEST_CASE(encoder_inputs_stay_on_their_device) {
       });
 }
 
-BOOST_AUTO_TEST_CASE(what_only_another_backend_has_is_refused_by_name) {
+BOOST_AUTO_TEST_CASE(what_only_another_backend_has_is_refused_by_name, *boost::unit_test::enable_if<has_devices>()) {
   const auto why_not = [](const std::string& device, const keep& spoil) {
     auto options = tiny_engine();
     spoil(options);

@@ -84,15 +84,13 @@ class hand_loop {
   std::span<const float> read(std::span<const token> tokens) {
     const int last = static_cast<int>(tokens.size()) - 1;
     const cache::step step({{.slot = 0, .count = last + 1}});
-    logits_ = model_.forward({.step = step, .tokens = tokens, .outputs = {&last, 1}}, cache_, workspace_);
-    return {logits_.const_data_ptr<float>(), static_cast<std::size_t>(logits_.size(1))};
+    return model_.forward({.step = step, .tokens = tokens, .outputs = {&last, 1}}, cache_, workspace_)[0];
   }
 
  private:
   const model& model_;
   cache::cache cache_;
   workspace workspace_;
-  at::Tensor logits_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../devices.hpp"
 #include "external_stepping.hpp"
 
 #include <cogen/cache/cache.hpp>
@@ -15,9 +16,6 @@ namespace cogen::test {
 
 /// A tiny golden model; the same object each time.
 std::shared_ptr<const model> golden_model(const std::string& name, const std::string& device = "cpu");
-
-/// Those that every build and machine has.
-inline const std::vector<std::string> devices{"cpu", "reference"};
 
 /// Tokens of the model's vocabulary, the same for the same seed; those of an answer beside an encoder input begin as
 /// answers do.

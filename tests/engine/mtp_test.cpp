@@ -61,13 +61,12 @@ std::vector<token> predictions_by_hand(const model& model, const engine_options&
     const cache::step step({{.slot = 0, .count = static_cast<int>(count)}});
     std::vector<int> indices(count);
     for (std::size_t i = 0; i < count; ++i) indices[i] = static_cast<int>(i);
-    const auto logits =
-        model.forward({.step = step, .tokens = tokens.first(count), .outputs = {}}, cache, run, [&](const at::Tensor&) {
-          return next_tokens{tokens.subspan(1), indices};
-        });
-    const auto* row = logits.const_data_ptr<float>();
-    for (std::size_t i = 0; i < count; ++i, row += logits.size(1))
-      predicted.push_back(static_cast<token>(std::max_element(row, row + logits.size(1)) - row));
+    const auto logits = model.forward({.step = step, .tokens = tokens.first(count), .outputs = {}}, cache, run,
+                                      [&](const matrix_view&) {
+                                        return next_tokens{tokens.subspan(1), indices};
+                                      });
+    for (std::int64_t i = 0; i < logits.rows; ++i)
+      predicted.push_back(static_cast<token>(std::ranges::max_element(logits[i]) - logits[i].begin()));
   }
   return predicted;
 }
@@ -318,14 +317,14 @@ BOOST_AUTO_TEST_CASE(a_forward_with_next_tokens_is_for_models_that_predict) {
   const std::vector<token> tokens{1, 2, 3};
   const batch batch{.step = cache::step({{.slot = 0, .count = 3}}), .tokens = tokens, .outputs = {}};
   BOOST_CHECK_THROW(model.forward(batch, cache, run,
-                                  [&](const at::Tensor&) {
+                                  [&](const matrix_view&) {
                                     return next_tokens{tokens, {}};
                                   }),
                     std::logic_error);
   const auto& larger_model = *predicting_model("glm4_moe_mtp");
   auto larger = cache_like(larger_model, tiny_engine());
   const auto with = [&](std::vector<token> next) {
-    larger_model.forward(batch, larger, run, [&](const at::Tensor&) { return next_tokens{next, {}}; });
+    larger_model.forward(batch, larger, run, [&](const matrix_view&) { return next_tokens{next, {}}; });
   };
   BOOST_CHECK_THROW(with({1, 2}), std::invalid_argument);
   BOOST_CHECK_THROW(with({1, 2, 98}), std::out_of_range);

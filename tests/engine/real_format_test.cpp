@@ -1,4 +1,5 @@
 // Response formats on the default model: each is kept, and says the same alone and beside others.
+#include "../devices.hpp"
 #include "answers/grammar/schema_document.hpp"
 #include "answers/grammar/schema_validity.hpp"
 #include "engine/parts/make_parts.hpp"
@@ -69,7 +70,6 @@ std::vector<completion> run(engine& running, const std::vector<request>& request
   return results;
 }
 
-const std::vector<std::string> everywhere{"cpu", "reference"};
 constexpr const char* real_model = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf";
 
 engine_options ten_slots() { return {.batching = {.slots = 10}, .limits = {.max_sequence_length = 256}}; }
@@ -85,7 +85,8 @@ engine engine_without_drafts(const std::shared_ptr<const model>& source) {
 
 BOOST_AUTO_TEST_SUITE(real_formats)
 
-BOOST_DATA_TEST_CASE(formats_are_kept_alone_and_in_one_batch, boost::unit_test::data::make(everywhere), device) {
+BOOST_DATA_TEST_CASE(formats_are_kept_alone_and_in_one_batch, boost::unit_test::data::make(cogen::test::devices),
+                     device) {
   engine running(load_model(real_model, {.device = device}), ten_slots());
   const auto together = run(running, requests());
   const auto known = formats();
@@ -103,7 +104,8 @@ BOOST_DATA_TEST_CASE(formats_are_kept_alone_and_in_one_batch, boost::unit_test::
     BOOST_TEST(run(running, {requests()[i]}).front().text == together[i].text);
 }
 
-BOOST_DATA_TEST_CASE(forced_tokens_and_drafts_change_no_text, boost::unit_test::data::make(everywhere), device) {
+BOOST_DATA_TEST_CASE(forced_tokens_and_drafts_change_no_text, boost::unit_test::data::make(cogen::test::devices),
+                     device) {
   const auto model = load_model(real_model, {.device = device});
   engine drafting(model, ten_slots());
   auto plain = engine_without_drafts(model);

@@ -244,7 +244,7 @@ BOOST_AUTO_TEST_CASE(a_session_of_the_same_model_with_other_weights_is_refused) 
   BOOST_TEST(s.code == make_error_code(error::bad_session));
 }
 
-BOOST_AUTO_TEST_CASE(a_session_of_another_backend_is_refused) {
+BOOST_AUTO_TEST_CASE(a_session_of_another_backend_is_refused, *boost::unit_test::enable_if<has_devices>()) {
   saved_one s;
   const auto said = s.refusal(s.options, golden_model("llama_default", "reference"));
   BOOST_TEST(has(said, "it is of another kind of cache: of \"f32\", and this engine's is \"Float on reference\""),
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(opening_a_file_of_another_model_throws_the_sentence) {
   });
 }
 
-BOOST_AUTO_TEST_CASE(models_differ_by_their_identity) {
+BOOST_AUTO_TEST_CASE(models_differ_by_their_identity, *boost::unit_test::enable_if<has_devices>()) {
   BOOST_TEST(golden_model("llama_default")->fingerprint() != golden_model("llama_linear")->fingerprint());
   BOOST_TEST(golden_model("llama_default")->fingerprint() ==
              load_model(COGEN_TEST_DATA "/golden/llama_default")->fingerprint());

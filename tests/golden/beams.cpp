@@ -1,7 +1,5 @@
 #include "beams.hpp"
 
-#include <ATen/core/Tensor.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -78,10 +76,9 @@ class search {
     std::iota(outputs.begin(), outputs.end(), 0);
     const auto logits =
         model_.forward({.step = cache::step(rows), .tokens = tokens, .outputs = outputs}, cache_, workspace_);
-    const auto* values = logits.const_data_ptr<float>();
-    for (auto& each : beams) {
-      each.scores.assign(values, values + logits.size(1));
-      values += logits.size(1);
+    for (std::size_t i = 0; i < beams.size(); ++i) {
+      const auto row = logits[static_cast<std::int64_t>(i)];
+      beams[i].scores.assign(row.begin(), row.end());
     }
   }
 

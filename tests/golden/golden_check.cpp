@@ -177,8 +177,7 @@ bool is_like(const std::filesystem::path& other, const request& wanted, golden::
 golden::verdict judged(const request& wanted, const std::string& path, const std::shared_ptr<const model>& model,
                        const golden::golden& reference, float tolerance) {
   auto memory = wanted.kv->memory;
-  if (const auto* device_model = model->on_device())
-    memory.type = device_model->network->type() == at::kFloat ? cache::scalar::f32 : cache::scalar::bf16;
+  if (model->on_device()) memory.type = model->weight_type() == "f32" ? cache::scalar::f32 : cache::scalar::bf16;
   golden::runner run(*model, memory, wanted.mode);
   auto result = golden::judge(run, reference, tolerance);
   const bool as_engine = wanted.kv == &golden::cache_choices().front();

@@ -2,8 +2,6 @@
 
 #include "beams.hpp"
 
-#include <ATen/core/Tensor.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <numeric>
@@ -77,10 +75,9 @@ void step(const model& model, std::span<feed> feeds, int chunk, cache::cache& ca
   }
   const auto logits =
       model.forward({.step = cache::step(rows), .tokens = tokens, .outputs = outputs}, cache, workspace);
-  const auto* values = logits.const_data_ptr<float>();
-  for (const auto& [reader, index] : owners) {
-    reader->take(index, {values, values + logits.size(1)});
-    values += logits.size(1);
+  for (std::int64_t output = 0; const auto& [reader, index] : owners) {
+    const auto row = logits[output++];
+    reader->take(index, {row.begin(), row.end()});
   }
   for (const auto& row : rows) std::ranges::find(feeds, row.slot, &feed::slot)->advance(row.count);
 }
@@ -92,11 +89,6 @@ void swap_out_and_in(cache::cache& cache) {
   cache.export_slot(0, bytes);
   cache.clear(0);
   cache.import_slot(0, length, bytes, source);
-}
-
-std::vector<float> copied(const at::Tensor& logits) {
-  const auto* values = logits.const_data_ptr<float>();
-  return {values, values + logits.numel()};
 }
 
 }  // namespace
@@ -113,9 +105,9 @@ transcript runner::external_stepping(const reference_prompt& prompt) {
   auto cache = cache_for({&prompt, 1});
   if (!prompt.source.empty()) model_.encode(prompt.source, cache);
   transcript came;
-  came.steps.push_back(copied(model_.forward(prompt.ids, cache)));
+  came.steps.push_back(model_.forward(prompt.ids, cache));
   for (std::size_t k = 1; k < prompt.continuation.size(); ++k) {
-    came.steps.push_back(copied(model_.forward({&prompt.continuation[k - 1], 1}, cache)));
+    came.steps.push_back(model_.forward({&prompt.continuation[k - 1], 1}, cache));
   }
   return came;
 }
@@ -146,10 +138,10 @@ std::vector<std::vector<float>> runner::predictions(const reference_prompt& prom
     std::iota(outputs.begin(), outputs.end(), 0);
     const auto logits = model_.forward(
         {.step = cache::step({{.slot = 0, .count = count}}), .tokens = tokens.first(outputs.size()), .outputs = {}},
-        cache, workspace_, [&](const at::Tensor&) {
+        cache, workspace_, [&](const matrix_view&) {
           return next_tokens{tokens.subspan(1), outputs};
         });
-    for (int row = 0; row < count; ++row) rows.push_back(copied(logits[row]));
+    for (int row = 0; row < count; ++row) rows.emplace_back(logits[row].begin(), logits[row].end());
   }
   return rows;
 }
@@ -165,8 +157,9 @@ std::vector<beam> runner::beams(const reference_prompt& prompt) {
   const int last = count - 1;
   const auto logits =
       model_.forward({.step = cache::step({{.slot = 0, .count = count}}), .tokens = prompt.ids, .outputs = {&last, 1}},
-                     cache, workspace_);
-  return beam_search(model_, cache, workspace_, copied(logits), static_cast<int>(width), static_cast<int>(length));
+                     cache, workspace_)[0];
+  return beam_search(model_, cache, workspace_, {logits.begin(), logits.end()}, static_cast<int>(width),
+                     static_cast<int>(length));
 }
 
 std::vector<transcript> runner::together(const std::vector<reference_prompt>& prompts) {

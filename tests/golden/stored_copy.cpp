@@ -1,8 +1,9 @@
 #include "stored_copy.hpp"
 
 #include "formats/checkpoint/dequantize.hpp"
-#include "formats/checkpoint/half.hpp"
 #include "load/shards.hpp"
+
+#include <cogen/detail/half.hpp>
 
 #include <boost/json.hpp>
 #include <fmt/format.h>
@@ -28,8 +29,8 @@ std::string encode(std::span<const float> values, element_type type) {
   std::string bytes;
   for (const float value : values) {
     if (type == element_type::f32) bytes += raw(value);
-    if (type == element_type::f16) bytes += raw(load::f32_to_f16(value));
-    if (type == element_type::bf16) bytes += raw(load::f32_to_bf16(value));
+    if (type == element_type::f16) bytes += raw(cogen::f32_to_f16(value));
+    if (type == element_type::bf16) bytes += raw(cogen::f32_to_bf16(value));
   }
   return bytes;
 }

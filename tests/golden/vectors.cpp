@@ -2,7 +2,6 @@
 
 #include "formats/checkpoint/safetensors.hpp"
 
-#include <ATen/core/Tensor.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,12 +31,9 @@ encoder_text text_number(const load::tensor_file& file, int index) {
   return text;
 }
 
-std::vector<std::vector<float>> rows_of(const at::Tensor& vectors) {
+std::vector<std::vector<float>> rows_of(const matrix& vectors) {
   std::vector<std::vector<float>> rows;
-  for (std::int64_t row = 0; row < vectors.size(0); ++row) {
-    const auto* first = vectors.const_data_ptr<float>() + row * vectors.size(1);
-    rows.emplace_back(first, first + vectors.size(1));
-  }
+  for (std::int64_t row = 0; row < vectors.rows(); ++row) rows.emplace_back(vectors[row].begin(), vectors[row].end());
   return rows;
 }
 

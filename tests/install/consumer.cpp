@@ -15,9 +15,10 @@ cogen::net::awaitable<void> answer(cogen::engine& engine, std::string& text) {
 
 }  // namespace
 
-// Loads the model named on the command line and generates a few tokens, as a program outside the repository would.
-int main(int, char** arguments) {
-  cogen::engine engine(cogen::load_model(arguments[1]));
+// Loads the model named on the command line, to the device named after it, and generates a few tokens, as a program
+// outside the repository would.
+int main(int count, char** arguments) {
+  cogen::engine engine(cogen::load_model(arguments[1], {.device = count > 2 ? arguments[2] : "cpu"}));
   cogen::net::io_context context;
   std::string text;
   std::exception_ptr diagnostics;

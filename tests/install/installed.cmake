@@ -23,6 +23,8 @@ run(${project} -DCMAKE_PREFIX_PATH=${FOLDER}/prefix)
 run(${project})
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/consumer ${DEPS}/model/SmolLM2-135M-Instruct.Q4_1.gguf)
+refuse_libtorch(${FOLDER}/build/consumer)
+run(${FOLDER}/build/device_consumer ${REPOSITORY}/tests/golden/llama_gguf/model.gguf reference)
 
 # What is missing is an answer and no error, where the project asks so.
 run(${CMAKE_COMMAND} ${CONFIGURATION} -DCMAKE_PREFIX_PATH=${FOLDER}/prefix -DCOGEN_TORCH_ROOT=${FOLDER}/nowhere

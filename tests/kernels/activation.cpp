@@ -44,7 +44,7 @@ std::vector<float> activated(const execution& run, activation kind, const std::v
 
 std::vector<float> activated(const execution& run, activation kind, std::vector<float> x) {
   const auto width = static_cast<std::int64_t>(x.size());
-  activate(run, {.kind = kind, .x = {x.data()}, .out = {x.data()}, .rows = 1, .width = width});
+  activate(run, {.kind = kind, .x = {x.data(), width}, .out = {x.data(), width}, .rows = 1, .width = width});
   return x;
 }
 
@@ -61,14 +61,15 @@ BOOST_AUTO_TEST_CASE(squares_sigmoid_and_xielu_agree_with_their_formulas) {
     if (value > 0) return parameters[0] * value * value + parameters[2] * value;
     return parameters[1] * (std::expm1(std::min<double>(value, parameters[3])) - value) + parameters[2] * value;
   };
+  const std::int64_t width = std::ssize(x);
   for (const auto kind : {activation::relu_squared, activation::sigmoid, activation::xielu})
     for_each_set(workers, [&](const execution& run) {
       std::vector<float> out(x.size());
       activate(run, {.kind = kind,
-                     .x = {x.data()},
-                     .out = {out.data()},
+                     .x = {x.data(), width},
+                     .out = {out.data(), width},
                      .rows = 1,
-                     .width = static_cast<std::int64_t>(x.size()),
+                     .width = width,
                      .parameters = parameters.data()});
       for (std::size_t index = 0; index < x.size(); ++index) {
         const double exact = wanted(kind, x[index]);
@@ -87,14 +88,15 @@ BOOST_AUTO_TEST_CASE(swiglu_oai_cuts_both_of_its_numbers) {
     factor[index] = static_cast<float>(index * 7 % 4000) * 0.002F - 4;
   }
   x.back() = std::nanf("");
+  const std::int64_t width = std::ssize(x);
   for_each_set(workers, [&](const execution& run) {
     std::vector<float> out(x.size());
     activate(run, {.kind = activation::swiglu_oai,
-                   .x = {x.data()},
-                   .factor = {factor.data()},
-                   .out = {out.data()},
+                   .x = {x.data(), width},
+                   .factor = {factor.data(), width},
+                   .out = {out.data(), width},
                    .rows = 1,
-                   .width = static_cast<std::int64_t>(x.size()),
+                   .width = width,
                    .parameters = parameters.data()});
     for (std::size_t index = 0; index + 1 < x.size(); ++index) {
       const double gate = std::min(x[index], 1.5F), up = std::clamp(factor[index], -1.5F, 1.5F);

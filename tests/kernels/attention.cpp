@@ -4,6 +4,7 @@
 #include "kv_storage.hpp"
 
 #include <cogen/detail/cache/mask.hpp>
+#include <cogen/extend/tensors.hpp>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/matmul.h>
@@ -242,8 +243,10 @@ BOOST_AUTO_TEST_CASE(impossible_shapes_are_refused) {
   const execution run{&workers, instruction_set::portable};
   const token_rows row{prompt.storage.view(), 0, 1, 0};
   std::vector<float> out(200);
-  BOOST_CHECK_THROW(attention(run, {&row, 1}, {.q = {prompt.q.data()}, .out = {out.data()}, .heads = 3}),
-                    std::invalid_argument);
+  BOOST_CHECK_THROW(
+      attention(run, {&row, 1},
+                {.q = {prompt.q.data(), prompt.width()}, .out = {out.data(), prompt.width()}, .heads = 3}),
+      std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_CASE(emulations_compute_the_same_bits) {

@@ -4,6 +4,7 @@
 #include "network/kernels/attention.hpp"
 
 #include <cogen/detail/cache/mask.hpp>
+#include <cogen/extend/tensors.hpp>
 
 #include <ATen/ops/arange.h>
 #include <boost/test/unit_test.hpp>

@@ -6,6 +6,7 @@
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/detail/cache/mask.hpp>
+#include <cogen/extend/tensors.hpp>
 
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -166,7 +167,7 @@ class quantized_sequence {
     const cache::step step({{.slot = 0, .count = count}});
     memory.reserve(step);
     const auto part = [&](const at::Tensor& tokens) { return tokens.slice(1, first, first + count).transpose(0, 1); };
-    memory.layer(0).append(step, part(keys_), part(values_));
+    cache::append(memory.layer(0), step, part(keys_), part(values_));
     token_rows row;
     row.cache = *memory.layer(0).view(0, first + count);
     for (std::size_t i = 0; i < runs.size(); ++i)

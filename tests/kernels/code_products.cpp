@@ -6,6 +6,7 @@
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/extend/kv_codec.hpp>
+#include <cogen/extend/tensors.hpp>
 
 #include <ATen/ops/randn.h>
 #include <boost/test/unit_test.hpp>
@@ -32,7 +33,7 @@ class stored_block {
                 {.max_sequence_length = 64, .kv_quantization = cache::quantization{codecs_[0], codecs_[1], 0}}) {
     const cache::step step({{.slot = 0, .count = 64}});
     memory_.reserve(step);
-    memory_.layer(0).append(step, at::randn({64, 1, head_dim}) + 0.5, at::randn({64, 1, head_dim}) - 0.25);
+    cache::append(memory_.layer(0), step, at::randn({64, 1, head_dim}) + 0.5, at::randn({64, 1, head_dim}) - 0.25);
     view_ = memory_.layer(0).view(0, 64)->quantized;
   }
 

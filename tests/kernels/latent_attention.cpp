@@ -5,6 +5,7 @@
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/detail/cache/mask.hpp>
+#include <cogen/extend/tensors.hpp>
 
 #include <ATen/ops/bmm.h>
 #include <ATen/ops/cat.h>
@@ -54,7 +55,7 @@ at::Tensor attend(const execution& run, const latent_numbers& numbers, cache::op
     const cache::step step({{.slot = 0, .count = count}});
     memory.reserve(step);
     const at::Tensor k = numbers.rows.narrow(0, first, count);
-    memory.layer(0).append(step, k, k.narrow(2, 0, shape.value_dim()));
+    cache::append(memory.layer(0), step, k, k.narrow(2, 0, shape.value_dim()));
     const token_rows row{.cache = *memory.layer(0).view(0, first + count), .first = 0, .count = count, .offset = first};
     float* q = out.mutable_data_ptr<float>() + first * width;
     attention(run, {&row, 1}, {.q = {q, width}, .out = {q, width}, .heads = numbers.heads, .scale = scale});

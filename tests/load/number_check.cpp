@@ -1,6 +1,5 @@
 #include "formats/checkpoint/number_check.hpp"
 
-#include "formats/checkpoint/half.hpp"
 #include "gguf_draft.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
@@ -8,6 +7,7 @@
 #include "temporary_folder.hpp"
 #include "tiny_model.hpp"
 
+#include <cogen/detail/half.hpp>
 #include <cogen/load/checkpoint.hpp>
 
 #include <boost/test/unit_test.hpp>
@@ -19,6 +19,7 @@
 #include <vector>
 
 using namespace cogen::load;
+using cogen::bf16_to_f32, cogen::f16_to_f32, cogen::f32_to_bf16, cogen::f32_to_f16;
 
 namespace {
 

@@ -1,7 +1,8 @@
 
 #include "formats/checkpoint/dequantize.hpp"
-#include "formats/checkpoint/half.hpp"
 #include "formats/checkpoint/safetensors.hpp"
+
+#include <cogen/detail/half.hpp>
 
 #include <boost/test/unit_test.hpp>
 
@@ -12,6 +13,7 @@
 #include <vector>
 
 using namespace cogen::load;
+using cogen::bf16_to_f32, cogen::f16_to_f32, cogen::f32_to_bf16, cogen::f32_to_f16;
 
 namespace {
 

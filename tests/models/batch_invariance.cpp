@@ -95,10 +95,10 @@ BOOST_AUTO_TEST_CASE(wanting_fewer_logits_changes_none) {
   const std::vector<int> outputs{0, 17, 18, 49};
   const auto some = model->forward(
       {.step = cache::step({{.slot = 0, .count = 50}}), .tokens = tokens, .outputs = outputs}, cache, workspace);
-  BOOST_REQUIRE_EQUAL(some.size(0), 4);
+  BOOST_REQUIRE_EQUAL(some.rows, 4);
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const auto* row = some.const_data_ptr<float>() + static_cast<std::ptrdiff_t>(i) * some.size(1);
-    BOOST_TEST((std::vector<float>(row, row + some.size(1)) == expected[static_cast<std::size_t>(outputs[i])]));
+    const auto row = some[static_cast<std::int64_t>(i)];
+    BOOST_TEST((std::vector<float>(row.begin(), row.end()) == expected[static_cast<std::size_t>(outputs[i])]));
   }
 }
 
@@ -110,10 +110,9 @@ BOOST_AUTO_TEST_CASE(a_forward_without_outputs_still_remembers) {
   const auto none = model->forward(
       {.step = cache::step({{.slot = 0, .count = 19}}), .tokens = std::span(tokens).first(19), .outputs = {}}, cache,
       workspace);
-  BOOST_TEST(none.size(0) == 0);
+  BOOST_TEST(none.rows == 0);
   const auto last = model->forward(std::span(tokens).last(1), cache);
-  const auto* row = last.const_data_ptr<float>();
-  BOOST_TEST((std::vector<float>(row, row + last.numel()) == run_alone(*model, tokens, workspace).back()));
+  BOOST_TEST((last == run_alone(*model, tokens, workspace).back()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -4,6 +4,8 @@
 #include "reference_llama.hpp"
 #include "some_models.hpp"
 
+#include <cogen/extend/tensors.hpp>
+
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/log_softmax.h>
 #include <boost/test/unit_test.hpp>
@@ -32,10 +34,9 @@ at::Tensor logits_of(const model& model, cache::scalar type, compute_type mode =
   for (int i = 0; i < count; ++i) outputs.push_back(i);
   auto cache = model.make_cache({.type = type, .slots = 1, .max_sequence_length = count});
   workspace workspace(std::nullopt, mode);
-  return model
-      .forward({.step = cache::step({{.slot = 0, .count = count}}), .tokens = tokens, .outputs = outputs}, cache,
-               workspace)
-      .clone();
+  const auto logits = model.forward(
+      {.step = cache::step({{.slot = 0, .count = count}}), .tokens = tokens, .outputs = outputs}, cache, workspace);
+  return tensor_of(logits).clone();
 }
 
 /// Mean Kullback-Leibler divergence of next-token distributions, in nats.

@@ -55,12 +55,11 @@ std::vector<logit_rows> run(const model& model, const std::vector<std::vector<to
     const auto outputs = all_indices(tokens.size());
     const auto step_logits =
         model.forward({.step = cache::step(rows), .tokens = tokens, .outputs = outputs}, cache, workspace);
-    const auto* values = step_logits.const_data_ptr<float>();
+    std::int64_t output = 0;
     for (const auto& row : rows) {
       const auto sequence = static_cast<std::size_t>(row.slot);
-      for (int i = 0; i < row.count; ++i, values += step_logits.size(1)) {
-        logits[sequence].emplace_back(values, values + step_logits.size(1));
-      }
+      for (int i = 0; i < row.count; ++i, ++output)
+        logits[sequence].emplace_back(step_logits[output].begin(), step_logits[output].end());
       ran[sequence] += static_cast<std::size_t>(row.count);
     }
   }

@@ -37,7 +37,7 @@ class failing_layer final : public cache::layer {
       : layer(shape, cache::scalar::f32, slots), kept_(shape, cache::scalar::f32, slots), fault_(std::move(fault)) {}
 
   void reserve(const cache::step& step) override { fault_->meet(place::reserve, step, slots()); }
-  void append(const cache::step& step, const at::Tensor& k, const at::Tensor& v) override {
+  void append(const cache::step& step, const cache::head_rows& k, const cache::head_rows& v) override {
     fault_->meet(place::append, step, slots());
     kept_.append(step, k, v);
     appended_ = step;

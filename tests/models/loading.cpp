@@ -3,10 +3,8 @@
 #include "../load/refusal.hpp"
 #include "../load/tiny_model.hpp"
 #include "golden_copy.hpp"
-#include "network/backend/tensor_weights.hpp"
 #include "network/models/families.hpp"
 #include "network/models/model_spec.hpp"
-#include "network/nn/device/device_decoder.hpp"
 #include "some_models.hpp"
 
 #include <cogen/load/checkpoint.hpp>
@@ -312,22 +310,6 @@ BOOST_AUTO_TEST_CASE(a_zamba2_whose_blocks_are_not_shared_is_refused) {
   auto config = files.config();
   config.tie_embeddings = false;
   BOOST_CHECK_THROW(models::family_named("zamba2")(files.fields(), config), load::load_error);
-}
-
-BOOST_AUTO_TEST_CASE(blocks_of_the_same_kind_are_not_parallel_on_a_device) {
-  const load::checkpoint files(golden_folder("falcon_h1_scaled"));
-  const auto config = files.config();
-  auto spec = models::family_named(files.family())(files.fields(), config);
-  const auto load = [&] {
-    device::random_weights weights(at::TensorOptions().dtype(at::kFloat), 0.1);
-    nn::make_device_decoder(spec, config, weights);
-  };
-  load();
-  spec.blocks[1] = spec.blocks[0];
-  spec.blocks[1].parallel = true;
-  BOOST_CHECK_EXCEPTION(load(), std::invalid_argument, [](const auto& why) {
-    return std::string(why.what()) == R"(devices do not run parallel blocks of the same kind; "cpu" does)";
-  });
 }
 
 BOOST_AUTO_TEST_CASE(a_gemma4_that_its_configuration_does_not_fit) {

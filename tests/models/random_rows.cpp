@@ -2,9 +2,10 @@
 #include "../load/memory_file.hpp"
 #include "../load/tiny_model.hpp"
 #include "formats/checkpoint/dequantize.hpp"
-#include "formats/checkpoint/half.hpp"
 #include "formats/checkpoint/quantized_blocks.hpp"
 #include "network/weights/matrix_rows.hpp"
+
+#include <cogen/detail/half.hpp>
 
 #include <boost/test/unit_test.hpp>
 #include <fmt/format.h>
@@ -51,10 +52,10 @@ std::string stored_numbers(element_type type, std::int64_t count, generator& dra
   for (std::int64_t block = 0; block < count / elements; ++block) {
     const auto value = static_cast<float>(draw.number(-100, 100));
     if (type == element_type::f32) bytes += raw(value);
-    if (type == element_type::f16) bytes += raw(load::f32_to_f16(value));
-    if (type == element_type::bf16) bytes += raw(load::f32_to_bf16(value));
+    if (type == element_type::f16) bytes += raw(cogen::f32_to_f16(value));
+    if (type == element_type::bf16) bytes += raw(cogen::f32_to_bf16(value));
     if (elements == 1) continue;
-    bytes += raw(load::f32_to_f16(1));
+    bytes += raw(cogen::f32_to_f16(1));
     for (std::int64_t code = 2; code < static_cast<std::int64_t>(block_bytes); ++code)
       bytes += static_cast<char>(draw.number(-128, 127));
   }

@@ -10,7 +10,6 @@
 
 #include <cogen/load/checkpoint.hpp>
 
-#include <ATen/TensorOperators.h>
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -31,9 +30,15 @@ load_options on_reference(device_weights bits) { return {.threads = 1, .device =
 
 std::string folder_of(const std::string& golden) { return test_data() + "/golden/" + golden; }
 
-at::Tensor logits_of(const model& model) {
+std::vector<float> logits_of(const model& model) {
   auto cache = model.make_cache({.slots = 1, .max_sequence_length = 64});
-  return model.forward(prompt, cache).clone();
+  return model.forward(prompt, cache);
+}
+
+float greatest_distance(const std::vector<float>& a, const std::vector<float>& b) {
+  float distance = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) distance = std::max(distance, std::abs(a[i] - b[i]));
+  return distance;
 }
 
 /// The greatest difference of a logit over two ranks from that of one process.
@@ -43,7 +48,7 @@ float distance_when_split(const std::string& golden, device_weights bits) {
   run_ranks(2, [&](auto transport) {
     const auto group = std::make_shared<parallel::rank_group>(std::move(transport), 2, 1);
     const auto split = logits_of(*nn::load_rank(folder_of(golden), on_reference(bits), group));
-    if (group->leads()) distance = (split - whole).abs().max().template item<float>();
+    if (group->leads()) distance = greatest_distance(split, whole);
   });
   return distance;
 }

@@ -16,11 +16,12 @@ namespace {
 using names = std::set<std::string, std::less<>>;
 
 // What each part may include besides itself and "values", which know of nothing. "basics" are the public headers that
-// nothing stands under, "libtorch" its headers, "view" those headers of cache that name plain values only.
+// nothing stands under, "view" those headers of cache that name plain values only. "libtorch" are its headers, for the
+// files of devices alone.
 const std::map<std::string, names, std::less<>> may_include = {
     {"values", {}},
     {"scheduler", {}},
-    {"cache", {"view", "libtorch"}},
+    {"cache", {"view"}},
     {"view", {"view"}},
     {"basics", {"boost"}},
     {"network/kernels", {"view", "basics"}},
@@ -30,13 +31,13 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"network/weights", {"network/models", "network/kernels", "formats/checkpoint", "view", "basics"}},
     {"network/backend",
      {"network/parallel", "network/weights", "network/models", "network/kernels", "sampling", "formats/checkpoint",
-      "cache", "view", "basics", "libtorch"}},
+      "cache", "view", "basics"}},
     {"network/nn",
      {"network/parallel", "network/backend", "network/weights", "network/models", "network/kernels", "formats/text",
-      "formats/checkpoint", "view", "cache", "basics", "libtorch", "boost"}},
+      "formats/checkpoint", "view", "cache", "basics", "boost"}},
     {"network/model",
      {"network/parallel", "network/nn", "network/backend", "network/weights", "network/models", "network/kernels",
-      "formats/text", "formats/checkpoint", "view", "cache", "basics", "libtorch", "boost"}},
+      "formats/text", "formats/checkpoint", "view", "cache", "basics", "boost"}},
     {"formats/json", {"boost"}},
     {"formats/text", {"formats/json", "basics", "boost", "pcre2", "utf8proc"}},
     {"answers/response", {"formats/json", "formats/text", "basics", "boost"}},
@@ -47,13 +48,13 @@ const std::map<std::string, names, std::less<>> may_include = {
     {"engine/stream", {"answers/response", "formats/text", "sampling", "engine face", "basics", "boost"}},
     {"engine/metrics", {"engine face", "formats/text", "formats/checkpoint", "scheduler", "basics", "boost"}},
     {"engine/snapshot",
-     {"engine face", "network/backend", "formats/checkpoint", "view", "cache", "scheduler", "basics", "libtorch"}},
+     {"engine face", "network/backend", "formats/checkpoint", "view", "cache", "scheduler", "basics"}},
     {"engine/runner",
      {"network/parallel", "engine/snapshot", "network/model", "network/nn", "network/backend", "network/kernels",
-      "sampling", "engine face", "view", "cache", "scheduler", "basics", "libtorch", "boost"}},
+      "sampling", "engine face", "view", "cache", "scheduler", "basics", "boost"}},
     {"engine/parts",
      {"engine/runner", "network/parallel", "engine/snapshot", "network/model", "network/nn", "network/backend",
-      "formats/checkpoint", "engine face", "view", "cache", "scheduler", "basics", "libtorch", "boost"}},
+      "formats/checkpoint", "engine face", "view", "cache", "scheduler", "basics", "boost"}},
     {"engine",
      {"engine/parts",
       "engine/runner",
@@ -74,7 +75,6 @@ const std::map<std::string, names, std::less<>> may_include = {
       "cache",
       "scheduler",
       "basics",
-      "libtorch",
       "boost"}},
     {"decoding", {"engine face", "engine/async", "sampling", "formats/text", "basics", "boost"}},
     {"engine face",
@@ -92,11 +92,11 @@ const names basic_headers = {
     "token.hpp",           "sampling_params.hpp", "error.hpp", "load_model.hpp",      "fwd.hpp",
     "gguf_vocabulary.hpp", "clock.hpp",           "guide.hpp", "response_format.hpp", "tool_call.hpp",
     "byte_stream.hpp"};
-const names shared_values = {"slot_footprint.hpp", "slot_fork.hpp", "element_type.hpp"};
+const names shared_values = {"slot_footprint.hpp", "slot_fork.hpp", "element_type.hpp", "half.hpp", "matrix.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
     {"model.hpp", "network/nn"},        {"policy.hpp", "scheduler"},        {"indirect.hpp", "formats/json"},
     {"sampling_batch.hpp", "sampling"}, {"completion.hpp", "engine/async"}, {"engine_executor.hpp", "engine/async"},
-    {"operation.hpp", "engine/async"},  {"extend/kv_layer.hpp", "cache"}};
+    {"operation.hpp", "engine/async"},  {"extend/kv_layer.hpp", "cache"},   {"extend/tensors.hpp", "cache"}};
 
 // Folders of public headers, and the part that each belongs to.
 const std::map<std::string, std::string, std::less<>> public_folders = {
@@ -162,7 +162,18 @@ std::string part_of_include(std::string_view name) {
   return folders.contains(folder) && folder != name ? folder : "";
 }
 
-bool allowed(std::string_view source, std::string_view target) {
+// What is compiled into cogen::torch, where tensors are.
+bool is_of_devices(std::string_view path) {
+  if (path.starts_with("lib/network/backend/")) return !path.starts_with("lib/network/backend/cpu/");
+  if (path.starts_with("lib/network/nn/device/")) return true;
+  const auto name = std::filesystem::path(path).filename().string();
+  if (path.starts_with("cache/"))
+    return starts_with_any(name, {"device_cache.", "slot_pages.", "tensors.", "virtual_memory."});
+  return path.starts_with("lib/engine/") && starts_with_any(name, {"device_", "runner_memory.", "sampling_block."});
+}
+
+bool allowed(const std::string& path, std::string_view source, std::string_view target) {
+  if (target == "libtorch") return is_of_devices(path);
   if (target.empty() || source == target || target == "values") return true;
   // What a folder of lib implements, it may include: the engine its face, above all.
   if (source == "engine" && target == "engine face") return true;
@@ -193,13 +204,6 @@ std::string folder_of_part(const std::string& part) {
   return "lib/" + part;
 }
 
-bool about_tensors(std::string_view path) {
-  constexpr std::string_view cache_headers = "cache/include/cogen/";
-  return path == "lib/include/cogen/model.hpp" || path == "lib/include/cogen/cogen.hpp" ||
-         (path.starts_with(cache_headers) &&
-          !is_plain_header_of_cache(without_detail(path.substr(cache_headers.size()))));
-}
-
 bool is_public_header(std::string_view path) { return path.find("/include/cogen/") != std::string_view::npos; }
 
 // What the cache shows other rooms alone is not (cmake/PublicHeaders.cmake).
@@ -221,11 +225,18 @@ bool is_weight_for_callers(const std::string& include) {
          (include.starts_with("boost/json/") && include != "boost/json/fwd.hpp");
 }
 
+// What include lines call a file: what follows include/ or lib/, or its name alone.
+std::string included_as(std::string_view path) {
+  for (const std::string_view root : {"/include/", "lib/"})
+    if (const auto place = path.find(root); place != std::string_view::npos)
+      return std::string(path.substr(place + root.size()));
+  return std::filesystem::path(path).filename().string();
+}
+
 class include_graph {
  public:
   explicit include_graph(const std::vector<source_file>& files) {
-    for (const auto& file : files)
-      if (is_public_header(file.path)) headers_[file.path.substr(file.path.find("cogen/"))] = &file;
+    for (const auto& file : files) headers_[included_as(file.path)] = &file;
   }
 
   // Says which header below `file`, itself included, includes one that is `unwanted`; empty when none does.
@@ -325,7 +336,7 @@ std::vector<std::string> wrong_includes(const std::vector<source_file>& files) {
     for (const auto& include : file.includes) {
       const auto source = part_of_file(file.path);
       const auto target = part_of_include(include);
-      if (!allowed(source, target))
+      if (!allowed(file.path, source, target))
         result.push_back(file.path + ": " + source + " may not include " + target + " (" + include + ")");
       if (include == "torch/torch.h" || include == "ATen/ATen.h")
         result.push_back(file.path + " includes the umbrella header " + include);
@@ -345,11 +356,11 @@ bool calls_up(std::string_view caller, std::string_view callee) {
 
 std::map<std::string, int> floors_of_rooms(const std::vector<source_file>& files) { return room_tower(files).floors(); }
 
-std::vector<std::string> headers_reaching_libtorch(const std::vector<source_file>& files) {
+std::vector<std::string> files_reaching_libtorch(const std::vector<source_file>& files) {
   include_graph graph(files);
   std::vector<std::string> result;
   for (const auto& file : files) {
-    if (!is_public_header(file.path) || about_tensors(file.path)) continue;
+    if (is_of_devices(file.path)) continue;
     if (const auto found = graph.search(file, is_libtorch); !found.empty())
       result.push_back(file.path + " reaches LibTorch: " + found);
   }

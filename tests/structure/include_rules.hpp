@@ -35,9 +35,9 @@ std::string place_of_file(std::string_view path);
 /// callee's, at first hand or through others.
 bool calls_up(std::string_view caller, std::string_view callee);
 
-/// One sentence for each public header, other than those whose subject is a tensor, that reaches LibTorch through any
-/// chain of headers of the project.
-std::vector<std::string> headers_reaching_libtorch(const std::vector<source_file>& files);
+/// One message for each file that is compiled without LibTorch and reaches its headers through any chain of headers of
+/// the project.
+std::vector<std::string> files_reaching_libtorch(const std::vector<source_file>& files);
 
 /// How cogen/engine.hpp reaches LibTorch, the scheduler's types or the headers of Boost.JSON; empty when it does not.
 std::string weight_of_engine_header(const std::vector<source_file>& files);

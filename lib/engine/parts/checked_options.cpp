@@ -1,7 +1,5 @@
 #include "engine/parts/checked_options.hpp"
 
-#include "network/nn/device/network_on_device.hpp"
-
 #include <cogen/extend/kv_layer.hpp>
 #include <cogen/load/model_config.hpp>
 
@@ -104,12 +102,6 @@ void check(const structured_output_options& output) {
   check_range("structured_output.cache_bytes", output.cache_bytes, 0, max_bytes);
 }
 
-void check_codecs(const cache::quantization& codecs, std::string_view device) {
-  if (codecs.keys->format() == nullptr || codecs.values->format() == nullptr)
-    refuse("kv.quantization has keys {} and values {}; engines on {} have no codecs of your own", codecs.keys->name(),
-           codecs.values->name(), device);
-}
-
 }  // namespace
 
 void check(const engine_options& options) {
@@ -129,37 +121,6 @@ void check(const engine_options& options) {
 
 void check_on_cpu(const engine_options& options) {
   if (options.kv.dtype == cache::scalar::fp8) refuse("kv.dtype is fp8; engines on cpu keep f32, f16 or bf16");
-}
-
-void check_on_device(const engine_options& options, const nn::device_model& model) {
-  const auto device = model.backend->name();
-  const auto& kv = options.kv;
-  const auto own = model.network->type();
-  if (kv.layer_factory) refuse("kv.layer_factory is set; engines on {} have no layers of your own", device);
-  if (options.compute_type == compute_type::int8)
-    refuse("compute_type is int8; engines on {} compute in float32 alone", device);
-  if (const auto type = kv.dtype ? cache::tensor_type(*kv.dtype) : own; type != own) {
-    if (type != at::kFloat8_e4m3fn)
-      refuse("kv.dtype is {}; engines on {} keep {} or {}", c10::toString(type), device, c10::toString(own),
-             c10::toString(at::kFloat8_e4m3fn));
-    if (kv.quantization)
-      refuse(
-          "kv.quantization and a kv.dtype of fp8 are both set; quantized caches keep their newest tokens in the "
-          "model's own type");
-  }
-  if (kv.checkpoint_bytes.value_or(0) > 0)
-    refuse("kv.checkpoint_bytes is {}; engines on {} have no checkpoints, it may be 0", *kv.checkpoint_bytes, device);
-  if (kv.quantization) check_codecs(*kv.quantization, device);
-  if (kv.offload && (kv.quantization || kv.sinks))
-    refuse("kv.offload and {} are both set; engines on {} offload what keeps every token in full precision",
-           kv.sinks ? "kv.sinks" : "kv.quantization", device);
-  const auto& shapes = model.network->kv_cache_specs();
-  if (kv.offload && cache::device_cache::state_bytes(shapes) > 0)
-    refuse("kv.offload is set; engines on {} offload models without recurrent layers", device);
-  if (kv.offload && model.network->has_encoder())
-    refuse("kv.offload is set; engines on {} offload models without an encoder", device);
-  if (kv.sinks && !cache::shared_window(shapes, kv.sinks))
-    refuse("kv.sinks is set; engines on {} have them where all layers have the same window", device);
 }
 
 int encoder_limit(const engine_options& options, std::int64_t positions) {

@@ -1,7 +1,5 @@
 #pragma once
 
-#include "network/nn/device/network_on_device.hpp"
-
 #include <cogen/engine_options.hpp>
 
 #include <cstdint>
@@ -19,9 +17,8 @@ inline constexpr int length_of_endless = 1 << 30;
 /// Checks what is invalid for any model on any backend.
 void check(const engine_options& options);
 
-// Check what engines on the CPU, or on this device, do not support.
+/// Checks what engines on the CPU do not support.
 void check_on_cpu(const engine_options& options);
-void check_on_device(const engine_options& options, const nn::device_model& model);
 
 /// Tokens of an encoder input, of a model that reads `positions`. Throws std::invalid_argument.
 int encoder_limit(const engine_options& options, std::int64_t positions);

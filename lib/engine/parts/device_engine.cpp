@@ -1,14 +1,16 @@
 #include "engine/parts/device_engine.hpp"
 
 #include "engine/parts/checked_options.hpp"
+#include "engine/parts/device_options.hpp"
 #include "engine/parts/machine_memory.hpp"
 #include "engine/parts/rank_agreement.hpp"
 #include "engine/runner/device_runner.hpp"
 #include "engine/runner/runner_memory.hpp"
-#include "engine/snapshot/snapshot_format.hpp"
+#include "engine/snapshot/device_snapshot_format.hpp"
 #include "network/nn/device/device_layout.hpp"
 
 #include <cogen/cache/device_cache.hpp>
+#include <cogen/extend/tensors.hpp>
 #include <cogen/model.hpp>
 
 #include <fmt/format.h>
@@ -274,8 +276,6 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
                                                  runner_options);
 }
 
-}  // namespace
-
 void put_on_device(engine_parts& parts, const model& model, const engine_options& options, swap_room room,
                    const device_switches& switches) {
   const auto& place = *model.on_device();
@@ -290,4 +290,17 @@ std::string settings_on_device(const model& model, const engine_options& options
                      snapshot_format_of(layout, options, *place.backend), model.fingerprint());
 }
 
+struct registration {
+  registration() { register_device_engines({.put_on_device = put_on_device, .settings = settings_on_device}); }
+};
+const registration registered;
+
+}  // namespace
+
 }  // namespace cogen::detail
+
+/// Programs that link cogen::torch ask for this symbol, which brings this file, and with it the registration.
+extern "C" {
+extern const char cogen_device_engines;
+const char cogen_device_engines = 0;
+}

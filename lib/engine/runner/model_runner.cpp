@@ -2,7 +2,6 @@
 
 #include "engine/runner/row_outputs.hpp"
 #include "network/kernels/worker_pool.hpp"
-#include "network/nn/host_tensor.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -30,7 +29,7 @@ void model_runner::launch(step& step) {
 void model_runner::run(step& step) {
   if (model_->predicts_tokens()) return run_and_predict(step);
   auto scores = model_->forward(collect(step), slots_->kv, workspace_);
-  if (model_->rank() == 0) set_outputs(step, outputs_.empty() ? nullptr : nn::floats_of(scores));
+  if (model_->rank() == 0) set_outputs(step, outputs_.empty() ? nullptr : scores.data);
 }
 
 /// While the last stage computes the step's logits, the next one can be launched. The logits of the step before have
@@ -51,14 +50,14 @@ void model_runner::finish_launched() try { finish(); } catch (...) {
 
 void model_runner::finish() {
   if (!launched_) return;
-  auto scores = launched_->logits.wait();
-  set_outputs(*launched_->current, scores.numel() == 0 ? nullptr : nn::floats_of(scores));
+  const auto scores = launched_->logits.wait();
+  set_outputs(*launched_->current, scores.rows() == 0 ? nullptr : scores.view().data);
   std::exchange(launched_, std::nullopt)->current->done();
 }
 
 void model_runner::run_and_predict(step& step) {
-  const auto predicted = model_->forward(collect(step), slots_->kv, workspace_, [&](const at::Tensor& scores) {
-    set_outputs(step, outputs_.empty() ? nullptr : nn::floats_of(scores));
+  const auto predicted = model_->forward(collect(step), slots_->kv, workspace_, [&](const matrix_view& scores) {
+    set_outputs(step, outputs_.empty() ? nullptr : scores.data);
     return follow(step);
   });
   set_predictions(step, predicted);
@@ -85,8 +84,8 @@ next_tokens model_runner::follow(step& step) {
   return {.tokens = next_, .outputs = predicted_};
 }
 
-void model_runner::set_predictions(step& step, const at::Tensor& scores) {
-  const auto* row = predictions_.empty() ? nullptr : nn::floats_of(scores);
+void model_runner::set_predictions(step& step, const matrix_view& scores) {
+  const auto* row = predictions_.empty() ? nullptr : scores.data;
   for (const auto& each : predictions_) {
     step.set_prediction(each.row, each.drafts, static_cast<token>(std::max_element(row, row + vocabulary()) - row));
     row += vocabulary();

@@ -51,7 +51,7 @@ class model_runner final : public caching_runner {
   void finish_launched();
   void run_and_predict(step& step);
   next_tokens follow(step& step);
-  void set_predictions(step& step, const at::Tensor& scores);
+  void set_predictions(step& step, const matrix_view& scores);
   void read_encoder_inputs(const scheduler::step& step);
   const batch& collect(const scheduler::step& step);
   void set_outputs(step& step, float* scores);

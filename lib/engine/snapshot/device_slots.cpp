@@ -1,6 +1,6 @@
 #include "engine/snapshot/device_slots.hpp"
 
-#include <cogen/extend/kv_layer.hpp>
+#include <cogen/extend/tensors.hpp>
 
 #include <new>
 #include <utility>

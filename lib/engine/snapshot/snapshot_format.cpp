@@ -14,6 +14,8 @@ std::string_view name_of(cache::scalar type) {
   return names[static_cast<std::size_t>(type)];
 }
 
+}  // namespace
+
 std::string format_of(const std::optional<cache::quantization>& codecs,
                       const std::optional<cache::sink_window>& sinks) {
   std::string text;
@@ -23,8 +25,6 @@ std::string format_of(const std::optional<cache::quantization>& codecs,
   if (sinks) text += fmt::format(", {} sinks and a window of {}", sinks->sinks, sinks->window);
   return text;
 }
-
-}  // namespace
 
 std::string format_of(const cache::options& options) {
   auto text = std::string(name_of(options.type)) + format_of(options.kv_quantization, options.sinks);
@@ -44,13 +44,6 @@ std::string snapshot_format(const cache::options& options, const cache::cache& c
       text += fmt::format(", {}", typeid(layer).name());
     }
   if (mode == compute_type::int8) text += ", int8 products";
-  return text;
-}
-
-std::string snapshot_format(const cache::device_options& options, const kv_options& kv, std::string_view device) {
-  auto text = fmt::format("{} on {}", c10::toString(options.type), device.substr(0, device.find(':')));
-  text += format_of(kv.quantization, options.sinks);
-  if (options.ring > 0) text += fmt::format(", a ring of {}", options.ring);
   return text;
 }
 

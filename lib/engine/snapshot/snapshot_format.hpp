@@ -1,11 +1,10 @@
 #pragma once
 
 #include <cogen/cache/cache.hpp>
-#include <cogen/cache/device_cache.hpp>
 #include <cogen/engine_options.hpp>
 
+#include <optional>
 #include <string>
-#include <string_view>
 
 namespace cogen::detail {
 
@@ -14,10 +13,10 @@ namespace cogen::detail {
 /// How keys and values are stored.
 std::string format_of(const cache::options& options);
 
+/// The same of what is quantized and dropped alone.
+std::string format_of(const std::optional<cache::quantization>& codecs, const std::optional<cache::sink_window>& sinks);
+
 std::string snapshot_format(const cache::options& options, const cache::cache& cache, bool layer_factory,
                             compute_type mode);
-
-/// `device` is the name of the backend.
-std::string snapshot_format(const cache::device_options& options, const kv_options& kv, std::string_view device);
 
 }  // namespace cogen::detail

@@ -1,6 +1,6 @@
 #include "formats/checkpoint/dequantize.hpp"
 
-#include "formats/checkpoint/half.hpp"
+#include <cogen/detail/half.hpp>
 
 #include <fmt/format.h>
 

@@ -1,7 +1,8 @@
 #include "formats/checkpoint/number_check.hpp"
 
 #include "formats/checkpoint/dequantize.hpp"
-#include "formats/checkpoint/half.hpp"
+
+#include <cogen/detail/half.hpp>
 
 #include <fmt/format.h>
 

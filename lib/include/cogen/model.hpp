@@ -2,13 +2,12 @@
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/detail/cache/step.hpp>
+#include <cogen/detail/matrix.hpp>
 #include <cogen/load/model_config.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/text/chat_template.hpp>
 #include <cogen/text/tokenizer.hpp>
 #include <cogen/token.hpp>
-
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <functional>
@@ -141,7 +140,7 @@ class model {
 
   /// Runs the batch's tokens after those that their slots hold, and appends them to the slots. Rows longer than
   /// cache.max_step_tokens() run in several steps. Thread-safe for different caches and workspaces. Returns [outputs,
-  /// vocabulary] float32, one row for each of `outputs`, in host memory of the workspace, until its next forward. On
+  /// vocabulary], one row for each of `outputs`, in memory of the workspace, valid until its next forward. On
   /// the CPU, a slot's logits are bitwise independent of the rest of the batch, of how its tokens are divided into
   /// batches, and of the number of threads, for workspaces of one compute type. If it throws, the cache holds what it
   /// held. Throws std::out_of_range for a token outside the vocabulary (named with its limit) or an output that is no
@@ -149,23 +148,23 @@ class model {
   /// does not match the model's layers; std::length_error for a slot that would exceed the cache's or the model's
   /// longest sequence; std::logic_error for a slot that lacks the encoder input it needs; and what cache.reserve()
   /// throws.
-  at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
+  matrix_view forward(const batch& batch, cache::cache& cache, workspace& workspace) const;
 
   /// Whether it was loaded with load_options::multi_token_prediction, and its caches have a layer more for that.
   bool predicts_tokens() const noexcept;
 
   /// The same for models with predicts_tokens(). Calls `next` with the logits, which says which tokens follow those of
   /// the batch, and runs the model's layer for multi-token prediction over both. Returns the logits of the tokens after
-  /// the next ones, [next.outputs, vocabulary] float32, valid as those of a forward. The plain forward() takes each
+  /// the next ones, [next.outputs, vocabulary], valid as those of a forward. The plain forward() takes each
   /// row's next tokens from the row and the last token for its own successor. What the layer caches never changes the
   /// logits of the model itself. Throws likewise, what `next` throws, std::logic_error for other models, and
   /// std::length_error for a row longer than cache.max_step_tokens().
-  at::Tensor forward(const batch& batch, cache::cache& cache, workspace& workspace,
-                     const std::function<next_tokens(const at::Tensor& logits)>& next) const;
+  matrix_view forward(const batch& batch, cache::cache& cache, workspace& workspace,
+                      const std::function<next_tokens(const matrix_view& logits)>& next) const;
 
   /// For custom loops over slot 0: runs `ids` (at least one) with compute_type::float32 and the model's own threads;
-  /// concurrent calls take turns. Returns the logits after the last, [vocabulary] float32, in their own memory.
-  at::Tensor forward(std::span<const token> ids, cache::cache& cache) const;
+  /// concurrent calls take turns. Returns the logits after the last, [vocabulary].
+  std::vector<float> forward(std::span<const token> ids, cache::cache& cache) const;
 
   bool generates() const noexcept;                ///< if not, it has no forward()
   bool scores_pairs() const noexcept;             ///< embed() gives a pair's score, which is one number
@@ -177,11 +176,11 @@ class model {
   /// they are. Throws std::invalid_argument for text where the model has no tokenizer.
   encoder_text tokenize(const encoder_input& input) const;
 
-  /// One vector of each text, [texts, embedding_width()] float32: hidden states, pooled as the model's files say. A
+  /// One vector of each text, [texts, embedding_width()]: hidden states, pooled as the model's files say. A
   /// text's vector is bitwise independent of the others and of threads. Texts are read in one pass, whole.
   /// Thread-safe for different workspaces. Throws std::logic_error for a model that does not embed, std::length_error
   /// for a text longer than config().max_positions, and otherwise as forward().
-  at::Tensor embed(std::span<const encoder_text> texts, workspace& workspace) const;
+  matrix embed(std::span<const encoder_text> texts, workspace& workspace) const;
 
   std::int64_t weight_bytes() const noexcept;     ///< bytes of weights that one step reads
   std::string_view weight_type() const noexcept;  ///< the type of most of them: "q4_1", "bf16", …
@@ -193,11 +192,11 @@ class model {
   struct runtime;
 
   void check(const batch& batch, const cache::cache& cache) const;
-  at::Tensor run(const batch& batch, cache::cache& cache, workspace& workspace) const;
+  matrix_view run(const batch& batch, cache::cache& cache, workspace& workspace) const;
   template <class Next>
-  at::Tensor run(const batch& batch, cache::cache& cache, workspace& workspace, const Next& next) const;
+  matrix_view run(const batch& batch, cache::cache& cache, workspace& workspace, const Next& next) const;
   void predict(const cache::step& step, const next_tokens& next, cache::cache& cache, workspace& workspace) const;
-  at::Tensor run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const;
+  matrix_view run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const;
   workspace& own_workspace() const;
 
   load::model_config config_;

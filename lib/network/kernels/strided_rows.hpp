@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cogen/detail/matrix.hpp>
+
+#include <concepts>
 #include <cstdint>
 
 namespace cogen::kernels {
@@ -10,6 +13,12 @@ template <class T>
 struct strided_rows {
   T* data = nullptr;
   std::int64_t stride = 0;
+
+  strided_rows() = default;
+  [[gnu::always_inline]] strided_rows(T* data, std::int64_t stride) : data(data), stride(stride) {}
+  [[gnu::always_inline]] strided_rows(const matrix_view& matrix)
+    requires std::convertible_to<float*, T*>
+      : data(matrix.data), stride(matrix.stride) {}
 
   [[gnu::always_inline]] T* operator[](std::int64_t row) const { return data + row * stride; }
 

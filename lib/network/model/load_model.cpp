@@ -6,10 +6,10 @@
 #include "network/model/wanted_spec.hpp"
 #include "network/models/families.hpp"
 #include "network/nn/cpu_network.hpp"
-#include "network/nn/device/device_decoder.hpp"
-#include "network/nn/device/network_on_device.hpp"
+#include "network/nn/device_networks.hpp"
 #include "network/parallel/rank_group.hpp"
 #include "network/parallel/world.hpp"
+#include "network/weights/loading_progress.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 #include <cogen/model.hpp>
@@ -41,57 +41,17 @@ std::string_view name_of(device_weights bits) {
 /// Whether models on the CPU are loaded so: they keep all weights as their file has them.
 bool as_on_cpu(device_weights bits) { return bits == device_weights::whole || bits == device_weights::stored; }
 
-/// Calls `options.progress` and throws when it returns false.
-weights::named_tensors::progress report_to(const load_options& options, const load::checkpoint& files) {
-  if (!options.progress) return {};
-  return [&options, total = weights::stored_bytes(files), path = files.path()](std::uint64_t done) {
-    if (options.progress({.done_bytes = done, .total_bytes = total})) return;
-    throw load_aborted(fmt::format("loading {} was ended after {} of {} bytes", path.string(), done, total));
-  };
-}
-
-/// Weights on a device have one type: float16 where most of the file's are that, else bfloat16.
-at::ScalarType device_type(const load::checkpoint& files) {
-  std::uint64_t halves = 0;
-  for (const auto& name : files.weight_names()) {
-    const auto weight = files.find(name);
-    if (weight->type() == element_type::f16) halves += weight->bytes();
-  }
-  return 2 * halves > weights::stored_bytes(files) ? at::kHalf : at::kBFloat16;
-}
-
 std::unique_ptr<const nn::network> read_network(const load::checkpoint& files, const models::model_spec& spec,
                                                 const load::model_config& config, const load_options& options,
                                                 std::shared_ptr<parallel::rank_group> ranks) {
   kernels::worker_pool workers(options.threads);
-  const auto report = report_to(options, files);
+  const auto report = weights::report_to(options, files);
   if (report) report(0);
   cpu::weight_reader weights(files, workers, report);
   const bool is_whole = ranks == nullptr;
   auto network = nn::make_cpu_network(spec, config, weights, std::move(ranks));
   if (is_whole) weights.tensors().finish();  // other ranks read the others
   return network;
-}
-
-/// Each rank has another GPU of its machine.
-std::string device_of(const load_options& options, const parallel::rank_group* ranks) {
-  return ranks && options.device == "cuda" ? fmt::format("cuda:{}", ranks->local_rank()) : options.device;
-}
-
-std::unique_ptr<const nn::network> read_device_network(const load::checkpoint& files, const models::model_spec& spec,
-                                                       const load::model_config& config, const load_options& options,
-                                                       const std::shared_ptr<parallel::rank_group>& ranks) {
-  const auto backend = device::backend_named(device_of(options, ranks.get()));
-  const auto report = report_to(options, files);
-  if (report) report(0);
-  const auto packer = backend->make_operators();
-  const auto like = at::TensorOptions(backend->device()).dtype(backend->number_format(device_type(files)));
-  kernels::worker_pool workers(options.threads);
-  device::stored_weights weights(files, like, report, {.bits = options.device_weights, .ops = packer.get()}, &workers);
-  weights.tensors().expect(spec);
-  auto network = nn::make_device_decoder(spec, config, weights, ranks ? backend->make_collectives(ranks) : nullptr);
-  if (!ranks) weights.tensors().finish();  // other ranks read the others
-  return std::make_unique<nn::network_on_device>(nn::device_model{backend, std::move(network), ranks});
 }
 
 /// The processes of this program; null if there is one.
@@ -141,7 +101,7 @@ std::shared_ptr<const model> nn::load_rank(const std::filesystem::path& path, co
   const auto whole = nn::wanted_spec(files, config, options);
   const auto spec = ranks ? nn::spec_of_rank(whole, files, config, ranks->tensor(), ranks->stage()) : whole;
   auto network = options.device == "cpu" ? read_network(files, spec, config, options, ranks)
-                                         : read_device_network(files, spec, config, options, ranks);
+                                         : nn::registered_devices(options.device)(files, spec, config, options, ranks);
   auto fingerprint = nn::fingerprint_of(files, config, whole);
   if (options.device != "cpu" && options.device_weights != device_weights::whole)
     fingerprint += fmt::format(", in {}{}", name_of(options.device_weights),

@@ -2,8 +2,6 @@
 #include "network/model/checked_text.hpp"
 #include "network/model/model_text.hpp"
 #include "network/model/pending_logits.hpp"
-#include "network/nn/device/network_on_device.hpp"
-#include "network/nn/host_tensor.hpp"
 #include "network/nn/network.hpp"
 #include "network/nn/pooler.hpp"
 #include "network/nn/workspace.hpp"
@@ -192,7 +190,7 @@ const text::chat_template* model::chat() const noexcept { return text_->chat.get
 
 const std::string& model::chat_error() const noexcept { return text_->chat_error; }
 
-std::string model::device() const { return on_device() ? on_device()->backend->name() : "cpu"; }
+std::string model::device() const { return network_->device(); }
 
 const nn::device_model* model::on_device() const noexcept { return network_->on_device(); }
 
@@ -232,10 +230,10 @@ encoder_text model::tokenize(const encoder_input& input) const {
   return read;
 }
 
-at::Tensor model::embed(std::span<const encoder_text> texts, workspace& workspace) const {
+matrix model::embed(std::span<const encoder_text> texts, workspace& workspace) const {
   if (embedding_width() == 0) throw std::logic_error(fmt::format("this {} model does not embed", config_.family));
   for (const auto& each : texts) nn::check_text(each, config_);
-  const auto vectors = nn::host_floats(std::ssize(texts), embedding_width());
+  matrix vectors(std::ssize(texts), embedding_width());
   if (!texts.empty()) network_->embed(texts, *workspace.scratch_, vectors);
   return vectors;
 }
@@ -272,47 +270,47 @@ nn::pending_logits model::begin_forward(const batch& batch, cache::cache& cache,
   return logits;
 }
 
-at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
-  if (awaits_logits()) return begin_forward(batch, cache, workspace).wait();
+matrix_view model::forward(const batch& batch, cache::cache& cache, workspace& workspace) const {
+  if (awaits_logits()) return workspace.scratch_->whole = begin_forward(batch, cache, workspace).wait();
   check(batch, cache);
   const bool fits = fits_one_step(batch.step, max_part(cache, ranks()));
   return fits ? run(batch, cache, workspace) : run_in_parts(batch, cache, workspace);
 }
 
-at::Tensor model::run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const {
+matrix_view model::run_in_parts(const batch& batch, cache::cache& cache, workspace& workspace) const {
   check_bound(batch.step, cache);
-  const auto logits = nn::host_floats(std::ssize(batch.outputs), config_.vocabulary);
+  matrix logits(std::ssize(batch.outputs), config_.vocabulary);
   nn::return_points points(cache, batch.step);
   for (const auto& part : nn::parts_of(batch, max_part(cache, ranks()))) {
     const auto rows = run({.step = part.step, .tokens = part.tokens, .outputs = part.outputs}, cache, workspace);
     for (std::size_t i = 0; i < part.places.size(); ++i)
-      logits[part.places[i]].copy_(rows[static_cast<std::int64_t>(i)]);
+      std::ranges::copy(rows[static_cast<std::int64_t>(i)], logits[part.places[i]].begin());
   }
   points.keep();
-  return logits;
+  return workspace.scratch_->whole = std::move(logits);
 }
 
 bool model::predicts_tokens() const noexcept { return network_->predicts_tokens(); }
 
-at::Tensor model::forward(const batch& batch, cache::cache& cache, workspace& workspace,
-                          const std::function<next_tokens(const at::Tensor& logits)>& next) const {
+matrix_view model::forward(const batch& batch, cache::cache& cache, workspace& workspace,
+                           const std::function<next_tokens(const matrix_view& logits)>& next) const {
   if (!predicts_tokens())
     throw std::logic_error(
         fmt::format("this {} model was loaded without a layer for multi-token prediction", config_.family));
   check(batch, cache);
   check_step(batch.step, cache);
   next_tokens following;
-  run(batch, cache, workspace, [&](const at::Tensor& logits) { return following = next(logits); });
+  run(batch, cache, workspace, [&](const matrix_view& logits) { return following = next(logits); });
   return workspace.scratch_->predictions.reserve(std::ssize(following.outputs), config_.vocabulary);
 }
 
-at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& workspace) const {
+matrix_view model::run(const batch& batch, cache::cache& cache, workspace& workspace) const {
   std::vector<token> following;
-  return run(batch, cache, workspace, [&](const at::Tensor&) { return next_tokens{following = shifted(batch), {}}; });
+  return run(batch, cache, workspace, [&](const matrix_view&) { return next_tokens{following = shifted(batch), {}}; });
 }
 
 template <class Next>
-at::Tensor model::run(const batch& batch, cache::cache& cache, workspace& workspace, const Next& next) const {
+matrix_view model::run(const batch& batch, cache::cache& cache, workspace& workspace, const Next& next) const {
   auto& scratch = *workspace.scratch_;
   const auto logits = scratch.logits.reserve(std::ssize(batch.outputs), config_.vocabulary);
   cache.reserve(batch.step);
@@ -336,12 +334,13 @@ void model::predict(const cache::step& step, const next_tokens& next, cache::cac
   network_->predict(following, cache, scratch, logits);
 }
 
-at::Tensor model::forward(std::span<const token> ids, cache::cache& cache) const {
+std::vector<float> model::forward(std::span<const token> ids, cache::cache& cache) const {
   if (ids.empty()) throw std::invalid_argument("forward() needs at least one token");
   const int last = static_cast<int>(ids.size()) - 1;
   const batch whole{.step = cache::step({{.slot = 0, .count = last + 1}}), .tokens = ids, .outputs = {&last, 1}};
   const std::lock_guard lock(runtime_->mutex);
-  return forward(whole, cache, own_workspace())[0].clone();
+  const auto logits = forward(whole, cache, own_workspace())[0];
+  return {logits.begin(), logits.end()};
 }
 
 bool model::has_encoder() const noexcept { return network_->has_encoder(); }

@@ -2,7 +2,7 @@
 
 #include "network/parallel/rank_group.hpp"
 
-#include <ATen/core/Tensor.h>
+#include <cogen/detail/matrix.hpp>
 
 #include <cstdint>
 #include <span>
@@ -22,19 +22,19 @@ class pending_logits {
   /// The last stage computes these rows next.
   void expect(std::span<const int> rows);
 
-  /// Waits until all rows are there: [rows, vocabulary] float32. Throws parallel::rank_error.
-  at::Tensor wait();
+  /// Waits until all rows are there: [rows, vocabulary]. Throws parallel::rank_error.
+  matrix wait();
 
  private:
   /// Some rows, or those of each rank that computes a shard of the vocabulary.
   struct part {
     std::vector<int> rows;
-    std::vector<at::Tensor> shards;
+    std::vector<matrix> shards;
   };
 
   parallel::rank_group* ranks_;  // null: nothing is pending
   std::uint64_t last_ = 0;       // of the numbers by which ranks_ know what is expected
-  at::Tensor whole_;
+  matrix whole_;
   std::vector<part> parts_;  // those that are to be copied into it
 };
 

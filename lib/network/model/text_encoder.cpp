@@ -1,7 +1,6 @@
 #include "network/model/text_encoder.hpp"
 
 #include "network/model/checked_text.hpp"
-#include "network/nn/host_tensor.hpp"
 
 #include <fmt/format.h>
 
@@ -46,10 +45,8 @@ void text_encoder::check_purpose(bool scores) const {
 std::vector<std::vector<float>> text_encoder::vectors(std::span<const encoder_text> texts) {
   const auto embeddings = model_->embed(texts, workspace_);
   std::vector<std::vector<float>> result;
-  for (std::int64_t row = 0; row < embeddings.size(0); ++row) {
-    const auto* first = floats_of(embeddings) + row * embeddings.size(1);
-    result.emplace_back(first, first + embeddings.size(1));
-  }
+  for (std::int64_t row = 0; row < embeddings.rows(); ++row)
+    result.emplace_back(embeddings[row].begin(), embeddings[row].end());
   return result;
 }
 

@@ -6,7 +6,6 @@
 #include "network/models/pipeline_stage.hpp"
 #include "network/nn/blocks.hpp"
 #include "network/nn/encoder_memory.hpp"
-#include "network/nn/host_tensor.hpp"
 #include "network/nn/kept_sinks.hpp"
 #include "network/nn/part_reader.hpp"
 #include "network/nn/pooler.hpp"
@@ -30,10 +29,6 @@ using cpu::activations;
 using cpu::forms;
 using cpu::forward_context;
 using cpu_reader = part_reader<forms, cpu::weight_reader>;
-
-activations as_activations(const at::Tensor& logits) {
-  return {.data = floats_of(logits), .rows = logits.size(0), .columns = logits.size(1), .stride = logits.size(1)};
-}
 
 /// The step's rows after what their slots hold.
 void place_rows(const cache::step& step, const cache::cache& cache, std::vector<kernels::token_rows>& rows) {
@@ -85,7 +80,7 @@ class cpu_network final : public network {
     return network::make_cache(options, own);
   }
 
-  void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
+  void forward(const batch& batch, cache::cache& cache, scratch& scratch, const matrix_view& logits) const override {
     scratch.space.reset();
     const auto context = context_for(batch.step, cache, scratch);
     if (ranks_ && ranks_->stage().count > 1) return run_stage(context, batch, logits);
@@ -96,20 +91,20 @@ class cpu_network final : public network {
     const auto x = blocks_.run(ops, embedded);
     if (streams_ && !ops.is_empty(x)) ops.join_streams(*streams_, x);
     if (mtp_) return score_some(context, batch.outputs, scratch.hidden = ops.normed(x, norm_), logits);
-    if (!ops.is_empty(x)) ops.score(x, norm_, *head_, as_activations(logits));
+    if (!ops.is_empty(x)) ops.score(x, norm_, *head_, logits);
   }
 
   parallel::rank_group* ranks() const noexcept override { return ranks_.get(); }
 
   bool predicts_tokens() const noexcept override { return mtp_.has_value(); }
 
-  void predict(const batch& next, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override {
+  void predict(const batch& next, cache::cache& cache, scratch& scratch, const matrix_view& logits) const override {
     if (!mtp_) return network::predict(next, cache, scratch, logits);
     const auto context = context_for(next.step, cache, scratch);
     cpu::operators ops(context, next.outputs);
     const auto embedded = ops.embed(*embedding_, next.tokens, hidden_);
     const auto x = mtp_->stack.run(ops, ops.join(embedded, scratch.hidden, mtp_->part));
-    if (!ops.is_empty(x)) ops.score(x, mtp_->part.final_norm, *head_, as_activations(logits));
+    if (!ops.is_empty(x)) ops.score(x, mtp_->part.final_norm, *head_, logits);
   }
 
   /// Encoder inputs come before the slot's tokens, so they begin at position 0.
@@ -130,7 +125,7 @@ class cpu_network final : public network {
   bool generates() const noexcept override { return generates_; }
   const pooler* pooling() const noexcept override { return pooler_ ? &*pooler_ : nullptr; }
 
-  void embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const override {
+  void embed(std::span<const encoder_text> texts, scratch& scratch, const matrix_view& vectors) const override {
     if (!pooler_) return network::embed(texts, scratch, vectors);
     const varlen_texts packed(texts, *pooler_);
     encoder_memory own(packed.step, *text_memory_);
@@ -139,7 +134,7 @@ class cpu_network final : public network {
     context.seconds = packed.seconds;
     cpu::operators ops(context, packed.outputs);
     const auto x = blocks_.run(ops, ops.embed(*embedding_, packed.tokens, hidden_));
-    packed.pool(*pooler_, x.data, hidden_, x.stride, vectors);
+    packed.pool(*pooler_, x, vectors);
   }
 
   bool has_encoder() const noexcept override { return encoder_.has_value(); }
@@ -182,7 +177,7 @@ class cpu_network final : public network {
   bool is_last() const { return !ranks_ || ranks_->stage().is_last(); }
 
   /// The blocks of one stage, from the rows of the stage before it to those of the next.
-  void run_stage(const forward_context& context, const batch& batch, const at::Tensor& logits) const {
+  void run_stage(const forward_context& context, const batch& batch, const matrix_view& logits) const {
     const auto stage = ranks_->stage();
     cpu::operators ops(context, stage.is_last() ? std::optional(batch.outputs) : std::nullopt);
     const auto embedded = embedding_ ? ops.embed(*embedding_, batch.tokens, hidden_) : activations();
@@ -196,7 +191,7 @@ class cpu_network final : public network {
       if (streams_) ranks_->send_to_next_stage(ops.streams().numbers());
     } else if (!ops.is_empty(x)) {
       if (streams_) ops.join_streams(*streams_, x);
-      ops.score(x, norm_, *head_, as_activations(logits));
+      ops.score(x, norm_, *head_, logits);
     }
   }
 
@@ -208,10 +203,10 @@ class cpu_network final : public network {
 
   /// Logits of the outputs, whose hidden states the last norm has made.
   void score_some(const forward_context& context, std::span<const int> outputs, const activations& normed,
-                  const at::Tensor& logits) const {
+                  const matrix_view& logits) const {
     const cpu::operators ops(context, outputs);
     const auto x = ops.copy_kept(normed);
-    if (!ops.is_empty(x)) ops.score(x, {}, *head_, as_activations(logits));
+    if (!ops.is_empty(x)) ops.score(x, {}, *head_, logits);
   }
 
   static cpu_mtp read_mtp(const models::model_spec& spec, cpu_reader& read) {

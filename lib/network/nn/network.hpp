@@ -2,12 +2,12 @@
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/detail/cache/kv_cache_spec.hpp>
+#include <cogen/detail/matrix.hpp>
 #include <cogen/model.hpp>
-
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,7 +36,7 @@ class network {
 
   /// Runs the batch and writes its logits to `logits` [outputs, vocabulary], in host memory. Arguments are valid:
   /// tokens are in the vocabulary, there is one at least, the cache has reserved room for the step.
-  virtual void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const = 0;
+  virtual void forward(const batch& batch, cache::cache& cache, scratch& scratch, const matrix_view& logits) const = 0;
 
   /// Whether it has a layer for multi-token prediction. Then predict() comes between forward() and cache.advance().
   virtual bool predicts_tokens() const noexcept { return false; }
@@ -44,7 +44,7 @@ class network {
   /// Runs that layer over the step that forward() has run. `next` has the same step, the tokens that follow those of
   /// it, and outputs: the tokens whose prediction is wanted. logits [outputs, vocabulary] of the tokens after the next
   /// ones, in host memory. Throws std::logic_error if there is no such layer.
-  virtual void predict(const batch& next, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const;
+  virtual void predict(const batch& next, cache::cache& cache, scratch& scratch, const matrix_view& logits) const;
 
   /// Whether it has an encoder, and decodes after encode() has read its input.
   virtual bool has_encoder() const noexcept { return false; }
@@ -61,12 +61,15 @@ class network {
 
   /// Reads whole texts and pools their hidden states. Texts have tokens of the vocabulary, as many as the model reads
   /// at most. vectors [texts, pooling()->width()], in host memory. Throws std::logic_error without a pooling.
-  virtual void embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const;
+  virtual void embed(std::span<const encoder_text> texts, scratch& scratch, const matrix_view& vectors) const;
 
   /// Whether positions come from a table that ends, and not from rotations.
   virtual bool has_position_table() const noexcept { return false; }
 
-  /// Where the network is, if not in host memory; null otherwise.
+  /// As load_options::device says where its weights are.
+  virtual std::string device() const { return "cpu"; }
+
+  /// The model on that device; null on the CPU.
   virtual const device_model* on_device() const noexcept { return nullptr; }
 
   /// The processes that share the model; null if this is the only one.

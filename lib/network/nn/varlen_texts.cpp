@@ -1,7 +1,5 @@
 #include "network/nn/varlen_texts.hpp"
 
-#include "network/nn/host_tensor.hpp"
-
 #include <algorithm>
 
 namespace cogen::nn {
@@ -27,18 +25,16 @@ varlen_texts::varlen_texts(std::span<const encoder_text> texts, const pooler& po
   }
 }
 
-void varlen_texts::pool(const pooler& pooling, float* states, std::int64_t hidden, std::int64_t stride,
-                        const at::Tensor& vectors) const {
-  auto* out = floats_of(vectors);
+void varlen_texts::pool(const pooler& pooling, const matrix_view& states, const matrix_view& vectors) const {
   std::vector<float> own;
   std::size_t next = 0;
   for (int row = 0; row < static_cast<int>(step.rows().size()); ++row) {
     const int end = step.first(row) + step.rows()[static_cast<std::size_t>(row)].count;
     own.clear();
     for (; next < outputs.size() && outputs[next] < end; ++next)
-      own.insert(own.end(), states + static_cast<std::int64_t>(next) * stride,
-                 states + static_cast<std::int64_t>(next) * stride + hidden);
-    pooling(own, {out + row * pooling.width(), static_cast<std::size_t>(pooling.width())});
+      own.insert(own.end(), states[static_cast<std::int64_t>(next)].begin(),
+                 states[static_cast<std::int64_t>(next)].end());
+    pooling(own, vectors[row]);
   }
 }
 

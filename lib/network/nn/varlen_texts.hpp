@@ -3,9 +3,8 @@
 #include "network/nn/pooler.hpp"
 
 #include <cogen/detail/cache/step.hpp>
+#include <cogen/detail/matrix.hpp>
 #include <cogen/model.hpp>
-
-#include <ATen/core/Tensor.h>
 
 #include <span>
 #include <vector>
@@ -21,10 +20,8 @@ struct varlen_texts {
 
   varlen_texts(std::span<const encoder_text> texts, const pooler& pooling);
 
-  /// Pools the hidden states of `outputs`, rows of `stride` floats, which are modified. vectors [texts,
-  /// pooling.width()]
-  void pool(const pooler& pooling, float* states, std::int64_t hidden, std::int64_t stride,
-            const at::Tensor& vectors) const;
+  /// Pools the hidden states of `outputs`, [outputs, hidden]. vectors [texts, pooling.width()]
+  void pool(const pooler& pooling, const matrix_view& states, const matrix_view& vectors) const;
 };
 
 }  // namespace cogen::nn

@@ -1,7 +1,5 @@
 #include "network/nn/workspace.hpp"
 
-#include "network/nn/host_tensor.hpp"
-
 #include <cogen/model.hpp>
 
 #include <algorithm>
@@ -12,14 +10,13 @@ namespace cogen {
 
 namespace nn {
 
-const at::Tensor& logits_memory::reserve(std::int64_t count, std::int64_t vocabulary) {
-  const auto held = buffer.defined() ? buffer.size(0) : 0;
-  if (!buffer.defined() || held < count || buffer.size(1) != vocabulary) {
-    last = buffer = at::Tensor();  // freed before its replacement is allocated
-    last = buffer = host_floats(std::max(count, 2 * held), vocabulary);
+matrix_view logits_memory::reserve(std::int64_t count, std::int64_t vocabulary) {
+  const auto held = buffer.rows();
+  if (held < count || buffer.columns() != vocabulary) {
+    buffer = matrix();  // freed before its replacement is allocated
+    buffer = matrix(std::max(count, 2 * held), vocabulary);
   }
-  if (last.size(0) != count) last = first_rows(buffer, count);
-  return last;
+  return buffer.view().first_rows(count);
 }
 
 }  // namespace nn
@@ -45,11 +42,9 @@ int workspace::threads() const noexcept { return scratch_->workers->threads(); }
 compute_type workspace::compute_type() const noexcept { return scratch_->mode; }
 
 std::int64_t workspace::bytes() const noexcept {
-  const auto bytes_of = [](const nn::logits_memory& logits) {
-    return logits.buffer.defined() ? static_cast<std::int64_t>(logits.buffer.nbytes()) : 0;
-  };
   const auto on_device = scratch_->on_device ? scratch_->on_device->bytes() : 0;
-  return scratch_->space.bytes() + bytes_of(scratch_->logits) + bytes_of(scratch_->predictions) + on_device;
+  return scratch_->space.bytes() + scratch_->logits.buffer.bytes() + scratch_->predictions.buffer.bytes() +
+         scratch_->whole.bytes() + on_device;
 }
 
 }  // namespace cogen

@@ -3,11 +3,9 @@
 #include "network/backend/cpu/activations.hpp"
 #include "network/kernels/token_rows.hpp"
 #include "network/kernels/worker_pool.hpp"
-#include "network/nn/device/device_forward.hpp"
 
+#include <cogen/detail/matrix.hpp>
 #include <cogen/load_model.hpp>
-
-#include <ATen/core/Tensor.h>
 
 #include <memory>
 #include <vector>
@@ -16,11 +14,17 @@ namespace cogen::nn {
 
 /// Memory of logits, the same each time unless there are more.
 struct logits_memory {
-  at::Tensor buffer;  // [capacity, vocabulary]
-  at::Tensor last;    // the rows of it that were asked for last
+  matrix buffer;  // [capacity, vocabulary]
 
-  /// [count, vocabulary] float32
-  const at::Tensor& reserve(std::int64_t count, std::int64_t vocabulary);
+  /// [count, vocabulary]
+  matrix_view reserve(std::int64_t count, std::int64_t vocabulary);
+};
+
+/// What a network that does not run on the CPU keeps between forwards.
+class network_memory {
+ public:
+  virtual ~network_memory() = default;
+  virtual std::int64_t bytes() const noexcept = 0;
 };
 
 /// What a workspace keeps between forwards.
@@ -29,9 +33,10 @@ struct scratch {
   compute_type mode = compute_type::float32;
   cpu::arena space;
   std::vector<kernels::token_rows> rows, state_rows;
-  std::unique_ptr<device_forward> on_device;  // of the model on a device that it ran last
+  std::unique_ptr<network_memory> on_device;  // of the model on a device that it ran last
   logits_memory logits;
   logits_memory predictions;
+  matrix whole;             // logits of a batch that ran in parts
   cpu::activations hidden;  // of the last forward, for multi-token prediction: [tokens, hidden], in `space`
 };
 

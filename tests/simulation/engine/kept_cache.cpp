@@ -3,7 +3,6 @@
 #include <cogen/detail/cache/transfer.hpp>
 #include <cogen/extend/kv_codec.hpp>
 
-#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -112,8 +111,8 @@ void kept_cache::run(const scheduler::step& plan, const scheduler::toy::cache& r
 }
 
 void kept_cache::write(const cache::step& step, const scheduler::toy::cache& received) {
-  const auto keys = at::empty({step.tokens(), 1, dims}, at::kFloat);
-  float* output = keys.data_ptr<float>();
+  const auto tokens = cache::make_keys_values(1, step.tokens(), dims);
+  float* output = tokens.k.data;
   for (const auto& row : step.rows()) {
     const auto content = received.content(row.slot);
     for (auto position = content.end() - row.count; position != content.end(); ++position)
@@ -124,7 +123,7 @@ void kept_cache::write(const cache::step& step, const scheduler::toy::cache& rec
     if (layer.shape().kind == cache::layer_kind::recurrent)
       write_states(layer, step, received);
     else
-      layer.append(step, keys, keys);
+      layer.append(step, tokens.k, tokens.k);
   }
 }
 
@@ -146,13 +145,12 @@ void kept_cache::check(int slot, std::span<const token> content) const {
     if (layer.shape().kind == cache::layer_kind::recurrent) continue;
     const auto extent = layer.mask_sizes(slot, 0);
     const auto held = layer.to_dense(slot, static_cast<int>(content.size()));
-    require(held.k.size(1) == extent.kv_length, slot, index, "shows another number of tokens than it should");
-    const auto keys = held.k.contiguous(), values = held.v.contiguous();
+    require(held.k.tokens == extent.kv_length, slot, index, "shows another number of tokens than it should");
     for (int i = 0; i < extent.kv_length; ++i) {
       const int position = i < extent.sinks ? i : i - extent.sinks + extent.kv_offset;
       const auto expected = static_cast<float>(content[static_cast<std::size_t>(position)]);
-      for (const auto* numbers : {keys.const_data_ptr<float>(), values.const_data_ptr<float>()})
-        require(std::abs(numbers[dims * i] - expected) <= tolerance, slot, index, "holds other tokens than it should");
+      for (const auto* number : {held.k.row(0, i), held.v.row(0, i)})
+        require(std::abs(*number - expected) <= tolerance, slot, index, "holds other tokens than it should");
     }
   }
 }

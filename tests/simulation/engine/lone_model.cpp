@@ -63,7 +63,7 @@ void lone_model::append(int slot, token next) {
   const cache::step step({{.slot = slot, .count = 1}});
   const auto scores = model_->forward({.step = step, .tokens = {&next, 1}, .outputs = {&only, 1}}, cache_, workspace_);
   held.tokens.push_back(next);
-  held.scores.assign(scores.const_data_ptr<float>(), scores.const_data_ptr<float>() + scores.size(1));
+  held.scores.assign(scores[0].begin(), scores[0].end());
 }
 
 }  // namespace cogen::engine_simulation

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/detail/cache/attention_span.hpp>
+#include <cogen/detail/cache/head_rows.hpp>
 #include <cogen/detail/cache/kv_cache_spec.hpp>
 #include <cogen/detail/cache/mask.hpp>
 #include <cogen/detail/cache/slot_table.hpp>
@@ -11,8 +12,6 @@
 #include <cogen/detail/slot_footprint.hpp>
 #include <cogen/detail/slot_fork.hpp>
 
-#include <ATen/core/Tensor.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,13 +20,6 @@
 #include <vector>
 
 namespace cogen::cache {
-
-/// Keys and values of one slot in one layer, [kv_heads, length, head_dim and value_dim()]: in the layer's number
-/// format, or in float32 if some tokens are quantized.
-struct keys_values {
-  at::Tensor k;
-  at::Tensor v;
-};
 
 /// The key positions of a mask: column j stands for position j if j < sinks, and for position j - sinks + kv_offset
 /// otherwise.
@@ -43,9 +35,6 @@ struct state_view {
   const float* previous = nullptr;
   float* next = nullptr;
 };
-
-/// The tensor type of a number format.
-at::ScalarType tensor_type(scalar type);
 
 /// One layer of a model's cache, for all slots: the interface of every cache kind.
 ///
@@ -120,10 +109,10 @@ class layer {
   /// moving them.
   virtual void written(const step& step);
 
-  /// Writes the new keys and values of a reserved step: k [tokens, kv_heads, head_dim] and v [tokens, kv_heads,
-  /// value_dim()], of any floating type, rounded to the layer's (to nearest even); of latent attention only k. Throws
+  /// Writes the new keys and values of a reserved step: k [kv_heads, tokens, head_dim] and v [kv_heads, tokens,
+  /// value_dim()], rounded to the layer's number format (to nearest even); of latent attention only k. Throws
   /// std::invalid_argument for other shapes.
-  virtual void append(const step& step, const at::Tensor& k, const at::Tensor& v) = 0;
+  virtual void append(const step& step, const head_rows& k, const head_rows& v) = 0;
 
   /// Copies the first `length` tokens of a slot, including those written but not advanced, or those of them that
   /// mask_sizes() names.
@@ -199,7 +188,7 @@ class layer {
   void check_room(const step& step) const;
 
   /// Throws std::invalid_argument, naming both shapes, unless k and v are what append() takes.
-  void check_new(const step& step, const at::Tensor& k, const at::Tensor& v) const;
+  void check_new(const step& step, const head_rows& k, const head_rows& v) const;
 
   /// The keys that a slot's `length` tokens and `q_length` new ones offer to queries.
   kv_extent extent(int length, int q_length) const;

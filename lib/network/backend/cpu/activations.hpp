@@ -2,6 +2,8 @@
 
 #include "network/kernels/strided_rows.hpp"
 
+#include <cogen/detail/matrix.hpp>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,30 +12,8 @@
 
 namespace cogen::cpu {
 
-/// Rows of float32 in memory owned elsewhere; `stride` counts floats between rows. [rows, columns]
-struct activations {
-  float* data = nullptr;
-  std::int64_t rows = 0;
-  std::int64_t columns = 0;
-  std::int64_t stride = 0;
-
-  float* row(std::int64_t index) const { return data + index * stride; }
-
-  /// As kernels take them, which read (const float) or write them.
-  template <class T>
-  operator kernels::strided_rows<T>() const {
-    return {data, stride};
-  }
-
-  /// All rows, with what lies between them.
-  std::span<float> numbers() const { return {data, static_cast<std::size_t>(rows * stride)}; }
-
-  /// Columns [first, first + count) of all rows.
-  activations columns_from(std::int64_t first, std::int64_t count) const { return {data + first, rows, count, stride}; }
-
-  /// The first `count` rows.
-  activations first_rows(std::int64_t count) const { return {data, count, columns, stride}; }
-};
+/// [rows, columns]
+using activations = matrix_view;
 
 /// Memory for one forward's activations, kept for the next: a forward that needs no more than an earlier one allocates
 /// nothing. Returned in reverse order, by scopes. Not thread-safe.

@@ -2,9 +2,6 @@
 
 #include <cogen/detail/cache/mask.hpp>
 
-#include <ATen/ops/cat.h>
-#include <ATen/ops/from_blob.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -26,27 +23,30 @@ void rotate(const float* cosines, const float* sines, std::size_t pairs, float* 
   }
 }
 
-/// [tokens, kv_heads, head_dim]
-at::Tensor heads_at(const activations& qkv, std::int64_t first_head, const models::attention_spec& shape) {
-  return at::from_blob(qkv.data + first_head * shape.head_dim, {qkv.rows, shape.kv_heads, shape.head_dim},
-                       {qkv.stride, shape.head_dim, 1}, at::kFloat);
+/// Heads of qkv from number `first` on, [kv_heads, tokens, head_dim].
+cache::head_rows heads_at(const activations& qkv, std::int64_t first, const models::attention_spec& shape) {
+  return {.data = qkv.data + first * shape.head_dim,
+          .heads = shape.kv_heads,
+          .tokens = static_cast<int>(qkv.rows),
+          .dims = shape.head_dim,
+          .head_stride = shape.head_dim,
+          .token_stride = qkv.stride};
 }
 
-at::Tensor keys_of(const activations& qkv, const models::attention_spec& shape) {
+cache::head_rows keys_of(const activations& qkv, const models::attention_spec& shape) {
   return heads_at(qkv, shape.heads, shape);
 }
 
 /// Behind the keys, or their first numbers.
-at::Tensor values_of(const activations& qkv, const models::attention_spec& shape) {
-  if (shape.kv.latent_dim > 0) return keys_of(qkv, shape).narrow(2, 0, shape.kv.latent_dim);
+cache::head_rows values_of(const activations& qkv, const models::attention_spec& shape) {
+  if (shape.kv.latent_dim > 0) return keys_of(qkv, shape).first_dims(shape.kv.latent_dim);
   return heads_at(qkv, shape.heads + shape.kv_heads, shape);
 }
 
 /// Keys and values of one slot with the mask of its new queries.
 struct remembered {
-  at::Tensor k;     // [kv_heads, length, head_dim] float32
-  at::Tensor v;     // [kv_heads, length, value_dim] float32
-  at::Tensor mask;  // [count, length] bool
+  cache::keys_values tokens;
+  std::vector<char> mask;  // [count, length]
   cache::kv_extent extent;
 
   /// Of the `index`-th key.
@@ -55,25 +55,15 @@ struct remembered {
   }
 };
 
-/// [count, extent.kv_length]
-at::Tensor mask_of(const cache::layer& layer, const cache::kv_extent& extent, const kernels::token_rows& row) {
-  const auto window = [&](int kv_length, int kv_offset) {
-    return cache::to_dense(layer.rule(), {.q_length = static_cast<int>(row.count),
-                                          .q_offset = static_cast<int>(row.offset),
-                                          .kv_length = kv_length,
-                                          .kv_offset = kv_offset});
-  };
-  const auto newest = window(extent.kv_length - extent.sinks, extent.kv_offset);
-  return extent.sinks == 0 ? newest : at::cat({window(extent.sinks, 0), newest}, 1);
-}
-
 remembered recall(const cache::layer& layer, int slot, const kernels::token_rows& row) {
-  const auto extent = layer.mask_sizes(slot, static_cast<int>(row.count));
-  const auto held = layer.to_dense(slot, static_cast<int>(row.offset + row.count));
-  return {.k = held.k.to(at::kFloat).contiguous(),
-          .v = held.v.to(at::kFloat).contiguous(),
-          .mask = mask_of(layer, extent, row),
-          .extent = extent};
+  remembered held{.tokens = layer.to_dense(slot, static_cast<int>(row.offset + row.count)),
+                  .mask = {},
+                  .extent = layer.mask_sizes(slot, static_cast<int>(row.count))};
+  const cache::mask rule = layer.rule();
+  held.mask.reserve(static_cast<std::size_t>(row.count * held.extent.kv_length));
+  for (std::int64_t query = row.offset; query < row.offset + row.count; ++query)
+    for (int key = 0; key < held.extent.kv_length; ++key) held.mask.push_back(rule(query, held.position(key)));
+  return held;
 }
 
 float dot(const float* a, const float* b, std::int64_t size) {
@@ -83,7 +73,7 @@ float dot(const float* a, const float* b, std::int64_t size) {
 }
 
 /// Softmax over the columns that are seen and the sink's logit; the others become 0.
-void soften(std::span<float> scores, const bool* seen, float sink_logit) {
+void soften(std::span<float> scores, const char* seen, float sink_logit) {
   float greatest = sink_logit;
   for (std::size_t j = 0; j < scores.size(); ++j) {
     if (seen[j]) greatest = std::max(greatest, scores[j]);
@@ -114,39 +104,36 @@ float adjusted(float score, std::int64_t distance, const scored_heads& heads, st
 }
 
 /// One query of one head: the first of `q` [head_dim] are replaced by the weighted values.
-void attend_one(float* q, std::int64_t position, std::int64_t head, const bool* seen, const remembered& held,
+void attend_one(float* q, std::int64_t position, std::int64_t head, const char* seen, const remembered& held,
                 const scored_heads& heads, std::span<float> scores) {
   const auto& spec = heads.spec;
   const auto width = spec.head_dim;
-  const auto length = static_cast<std::int64_t>(scores.size());
-  const auto value_width = held.v.size(2);
-  const auto begin = head / (spec.heads / spec.kv_heads) * length;
-  const float* const keys = held.k.const_data_ptr<float>() + begin * width;
-  const float* const values = held.v.const_data_ptr<float>() + begin * value_width;
+  const auto length = static_cast<int>(scores.size());
+  const auto& [k, v, memory] = held.tokens;
+  const auto kv_head = static_cast<int>(head / (spec.heads / spec.kv_heads));
   const auto scale = static_cast<float>(spec.scale);
-  for (std::int64_t j = 0; j < length; ++j) {
-    const float score = scale * dot(q, keys + j * width, width);
+  for (int j = 0; j < length; ++j) {
+    const float score = scale * dot(q, k.row(kv_head, j), width);
     scores[static_cast<std::size_t>(j)] = adjusted(score, held.position(j) - position, heads, head);
   }
   soften(scores, seen, sink_logit(heads, head));
-  std::fill_n(q, value_width, 0.0F);
-  for (std::int64_t j = 0; j < length; ++j) {
-    const float* value = values + j * value_width;
-    for (std::int64_t i = 0; i < value_width; ++i) q[i] += scores[static_cast<std::size_t>(j)] * value[i];
+  std::fill_n(q, v.dims, 0.0F);
+  for (int j = 0; j < length; ++j) {
+    const float* value = v.row(kv_head, j);
+    for (int i = 0; i < v.dims; ++i) q[i] += scores[static_cast<std::size_t>(j)] * value[i];
   }
 }
 
 void attend_row(const forward_context& context, const kernels::token_rows& row, const remembered& held,
                 const scored_heads& heads, const activations& qkv) {
   const auto& spec = heads.spec;
-  const auto length = held.k.size(1);
-  const auto* seen = held.mask.const_data_ptr<bool>();
+  const auto length = std::int64_t{held.tokens.k.tokens};
   context.run.workers->parallel(row.count * spec.heads, [&](std::int64_t task, int) {
     const auto query = task / spec.heads;
     const auto head = task % spec.heads;
     std::vector<float> scores(static_cast<std::size_t>(length));
-    attend_one(qkv.row(row.first + query) + head * spec.head_dim, row.offset + query, head, seen + query * length, held,
-               heads, scores);
+    attend_one(qkv.row(row.first + query) + head * spec.head_dim, row.offset + query, head,
+               held.mask.data() + query * length, held, heads, scores);
   });
 }
 

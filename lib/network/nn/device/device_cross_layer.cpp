@@ -34,7 +34,9 @@ void device_cross_layer::import_slot(int slot, int length, std::span<const std::
   kv_->tokens.set_encoder_length(slot, length);
 }
 
-void device_cross_layer::append(const cache::step&, const at::Tensor&, const at::Tensor&) { refuse_elsewhere(*kv_); }
+void device_cross_layer::append(const cache::step&, const cache::head_rows&, const cache::head_rows&) {
+  refuse_elsewhere(*kv_);
+}
 
 cache::keys_values device_cross_layer::to_dense(int, int) const { refuse_elsewhere(*kv_); }
 

@@ -34,7 +34,7 @@ class device_cross_layer final : public cache::layer {
   std::int64_t committed_bytes() const override { return 0; }
 
   // Both throw std::invalid_argument: only encode() and forward() of a model on this device write and read tokens.
-  void append(const cache::step& step, const at::Tensor& k, const at::Tensor& v) override;
+  void append(const cache::step& step, const cache::head_rows& k, const cache::head_rows& v) override;
   cache::keys_values to_dense(int slot, int length) const override;
 
  private:

@@ -3,6 +3,7 @@
 #include "network/nn/device/device_kv_layer.hpp"
 #include "network/nn/device/encoder_reader.hpp"
 #include "network/nn/device/step_block.hpp"
+#include "network/nn/workspace.hpp"
 
 #include <cogen/model.hpp>
 
@@ -14,7 +15,7 @@
 namespace cogen::nn {
 
 /// The forwards of one workspace with a model on a device: their inputs and intermediate tensors, kept between them.
-class device_forward {
+class device_forward final : public network_memory {
  public:
   explicit device_forward(device_model model);
 
@@ -25,7 +26,7 @@ class device_forward {
   void encode(const encoder_batch& batch, device_kv& kv);
 
   const device_network* network() const noexcept { return model_.network.get(); }
-  std::int64_t bytes() const noexcept;
+  std::int64_t bytes() const noexcept override;
 
  private:
   void make_room(std::int64_t tokens, std::int64_t vocabulary, const cache::device_cache& kv);

@@ -4,6 +4,7 @@
 #include "network/nn/device/device_layout.hpp"
 
 #include <cogen/cache/span_with_sinks.hpp>
+#include <cogen/extend/tensors.hpp>
 
 #include <fmt/format.h>
 
@@ -234,7 +235,9 @@ void device_kv_layer::import_slot(int slot, int length, std::span<const std::byt
   kv_->run([&] { copy_parts(views, parts); });
 }
 
-void device_kv_layer::append(const cache::step&, const at::Tensor&, const at::Tensor&) { refuse_elsewhere(*kv_); }
+void device_kv_layer::append(const cache::step&, const cache::head_rows&, const cache::head_rows&) {
+  refuse_elsewhere(*kv_);
+}
 
 cache::keys_values device_kv_layer::to_dense(int, int) const { refuse_elsewhere(*kv_); }
 

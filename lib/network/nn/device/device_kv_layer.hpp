@@ -84,7 +84,7 @@ class device_kv_layer final : public cache::layer {
   std::int64_t committed_bytes() const override { return slots().slots() * kv_->slot_bytes; }
 
   // Both throw std::invalid_argument: only forward() of a model on this device writes and reads tokens.
-  void append(const cache::step& step, const at::Tensor& k, const at::Tensor& v) override;
+  void append(const cache::step& step, const cache::head_rows& k, const cache::head_rows& v) override;
   cache::keys_values to_dense(int slot, int length) const override;
 
  private:

@@ -1,5 +1,7 @@
 #include "network/nn/device/device_layout.hpp"
 
+#include <cogen/extend/tensors.hpp>
+
 #include <fmt/format.h>
 
 #include <limits>

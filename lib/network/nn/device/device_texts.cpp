@@ -4,6 +4,7 @@
 #include "network/nn/varlen_texts.hpp"
 
 #include <cogen/cache/device_cache.hpp>
+#include <cogen/extend/tensors.hpp>
 
 #include <ATen/ops/zeros.h>
 
@@ -27,7 +28,7 @@ std::int64_t max_length(std::span<const encoder_text> texts) {
 
 }  // namespace
 
-void embed_on_device(const device_model& model, std::span<const encoder_text> texts, const at::Tensor& vectors) {
+void embed_on_device(const device_model& model, std::span<const encoder_text> texts, const matrix_view& vectors) {
   model.backend->synchronize();
   model.backend->make_stream()->run_on_stream([&] {
     const auto& network = *model.network;
@@ -47,8 +48,7 @@ void embed_on_device(const device_model& model, std::span<const encoder_text> te
           network.read_texts(*operators, block.rows(), last, block.outputs(), {cache}, scratch.first(count))
               .to(at::kCPU, at::kFloat)
               .contiguous();
-      text.pool(pooling, states.mutable_data_ptr<float>(), states.size(1), states.size(1),
-                vectors.narrow(0, static_cast<std::int64_t>(i), 1));
+      text.pool(pooling, matrix_of(states), vectors.rows_from(static_cast<std::int64_t>(i), 1));
     }
   });
 }

@@ -4,6 +4,8 @@
 #include "network/nn/device/device_texts.hpp"
 #include "network/nn/workspace.hpp"
 
+#include <cogen/extend/tensors.hpp>
+
 #include <fmt/format.h>
 
 #include <stdexcept>
@@ -22,18 +24,21 @@ device_forward& network_on_device::forward_in(scratch& scratch) const {
   if (scratch.mode != compute_type::float32)
     throw std::invalid_argument(fmt::format(
         "the workspace's compute type is int8; models on {} compute in float32 alone", model_.backend->name()));
-  auto& runner = scratch.on_device;
-  if (!runner || runner->network() != model_.network.get()) runner = std::make_unique<device_forward>(model_);
-  return *runner;
+  auto* kept = dynamic_cast<device_forward*>(scratch.on_device.get());
+  if (kept && kept->network() == model_.network.get()) return *kept;
+  auto own = std::make_unique<device_forward>(model_);
+  auto& result = *own;
+  scratch.on_device = std::move(own);
+  return result;
 }
 
 void network_on_device::forward(const batch& batch, cache::cache& cache, scratch& scratch,
-                                const at::Tensor& logits) const {
+                                const matrix_view& logits) const {
   auto& runner = forward_in(scratch);
-  runner.run(batch, kv_on(model_, cache), logits);
+  runner.run(batch, kv_on(model_, cache), tensor_of(logits));
 }
 
-void network_on_device::embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const {
+void network_on_device::embed(std::span<const encoder_text> texts, scratch& scratch, const matrix_view& vectors) const {
   if (!pooling()) return network::embed(texts, scratch, vectors);
   embed_on_device(model_, texts, vectors);
 }

@@ -29,15 +29,16 @@ class network_on_device final : public network {
     return model_.network->kv_cache_specs();
   }
   cache::cache make_cache(const cache::options& options, const cache::layer_factory& own) const override;
-  void forward(const batch& batch, cache::cache& cache, scratch& scratch, const at::Tensor& logits) const override;
+  void forward(const batch& batch, cache::cache& cache, scratch& scratch, const matrix_view& logits) const override;
   bool generates() const noexcept override { return model_.network->generates(); }
   const pooler* pooling() const noexcept override { return model_.network->pooling(); }
-  void embed(std::span<const encoder_text> texts, scratch& scratch, const at::Tensor& vectors) const override;
+  void embed(std::span<const encoder_text> texts, scratch& scratch, const matrix_view& vectors) const override;
   bool has_encoder() const noexcept override { return model_.network->has_encoder(); }
   bool has_position_table() const noexcept override { return model_.network->has_position_table(); }
   void encode(const encoder_batch& batch, cache::cache& cache, scratch& scratch) const override;
   std::int64_t weight_bytes() const noexcept override { return model_.network->weight_bytes(); }
   std::string_view weight_type() const noexcept override;
+  std::string device() const override { return model_.backend->name(); }
   const device_model* on_device() const noexcept override { return &model_; }
   parallel::rank_group* ranks() const noexcept override { return model_.ranks.get(); }
 

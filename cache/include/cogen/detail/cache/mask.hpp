@@ -2,8 +2,6 @@
 
 #include <cogen/detail/cache/attention_span.hpp>
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -62,17 +60,5 @@ mask within_blocks(const std::vector<std::pair<std::int64_t, std::int64_t>>& blo
 
 /// The rule that kernels implement for this span.
 mask rule_of(const attention_span& span);
-
-/// Row i stands for query position i + q_offset, column j for key position j + kv_offset.
-struct mask_window {
-  int q_length = 0;
-  int q_offset = 0;
-  int kv_length = 0;
-  int kv_offset = 0;
-};
-
-/// True if the query of row i attends to the key of column j. Boolean, [q_length, kv_length]. Throws
-/// std::invalid_argument for a length or an offset below 0.
-at::Tensor to_dense(const mask& mask, const mask_window& window);
 
 }  // namespace cogen::cache

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cstdint>
 
-namespace cogen::load {
+namespace cogen {
 
 /// IEEE 754 binary16 bits to float: exact for every value, subnormals, infinities and NaN payloads included.
 constexpr float f16_to_f32(std::uint16_t bits) noexcept {
@@ -45,4 +45,4 @@ constexpr std::uint16_t f32_to_bf16(float value) noexcept {
   return static_cast<std::uint16_t>((bits + 0x7FFFU + (bits >> 16 & 1U)) >> 16);
 }
 
-}  // namespace cogen::load
+}  // namespace cogen
