@@ -18,6 +18,9 @@ target_compile_options(cogen_settings INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wno-gnu-zero-variadic-macro-arguments>")
 # LibTorch's operators are included one by one: all of them take a compiler seven seconds in each file.
 target_compile_definitions(cogen_settings INTERFACE AT_PER_OPERATOR_HEADERS)
+# A processor that multiplies and adds in one instruction rounds once where another rounds twice. Multiply-adds are fused
+# only where the source says so, that results depend neither on the processor nor on the compiler's choice.
+target_compile_options(cogen_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>")
 if(NOT CMAKE_UNITY_BUILD)  # where a name of one file is visible in the next
   target_compile_options(cogen_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wshadow>")
 endif()
