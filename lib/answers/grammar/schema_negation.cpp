@@ -20,12 +20,12 @@ json::value instead(const char* type, const char* keyword, const json::value& li
   return {{"type", type}, {keyword, limit}};
 }
 
-json::value above(const json::value& count) { return static_cast<std::int64_t>(number_of(count)) + 1; }
+json::value above(const json::value& count) { return static_cast<std::int64_t>(count_value(count)) + 1; }
 
 /// No value has a negative size.
 json::array below(const char* type, const char* keyword, const json::value& count) {
   if (number_of(count) < 1) return {};
-  return {instead(type, keyword, static_cast<std::int64_t>(number_of(count)) - 1)};
+  return {instead(type, keyword, static_cast<std::int64_t>(count_value(count)) - 1)};
 }
 
 json::array other_types(const json::value& schema) {
