@@ -40,10 +40,10 @@ struct device_quantization {
 
 /// Keys and values of one layer, or its states, as views.
 struct device_layer {
-  at::Tensor keys;      ///< [slots, places, kv_heads, head_dim]; none if recurrent. Cross: of encoder inputs
-  at::Tensor values;    ///< the same; of latent attention the first numbers of keys
-  attention_span span;  ///< causal
-  int ring = 0;         ///< places after those of the sinks that positions use in turn; 0: one for each position
+  at::Tensor keys = {};      ///< [slots, places, kv_heads, head_dim]; none if recurrent. Cross: of encoder inputs
+  at::Tensor values = {};    ///< the same; of latent attention the first numbers of keys
+  attention_span span = {};  ///< causal
+  int ring = 0;              ///< places after those of the sinks that positions use in turn; 0: one for each position
 
   /// The index of the place that holds the key and the value of a position.
   std::int64_t place_of(std::int64_t position) const {
