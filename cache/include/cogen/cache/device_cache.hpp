@@ -31,8 +31,8 @@ struct quantized_head {
 /// How a device quantizes all but the newest tokens of a slot, 64 at a time: see quantized_tokens() in view.hpp. The
 /// layout of a block's bytes is up to the device.
 struct device_quantization {
-  group_format keys;
-  group_format values;
+  group_format keys = {};
+  group_format values = {};
   int residual = 128;           ///< tokens that at least stay in full precision, counted back from each query
   std::int64_t head_bytes = 0;  ///< of the keys and values of one head in 64 tokens
   quantized_head head = {};     ///< of head_bytes; empty: opaque bytes
