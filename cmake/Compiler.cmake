@@ -1,6 +1,7 @@
-# Chooses clang >= 16 unless the caller chose a compiler, and refuses compilers known to break coroutines.
+# Chooses clang unless the caller chose a compiler, first the one that tests run with, and refuses compilers known to break
+# coroutines.
 if(NOT CMAKE_CXX_COMPILER AND NOT DEFINED ENV{CXX})
-  find_program(COGEN_CLANG NAMES clang++-19 clang++-18 clang++-17 clang++-16)
+  find_program(COGEN_CLANG NAMES clang++-16 clang++-17 clang++-18 clang++-19)
   if(COGEN_CLANG)
     set(CMAKE_CXX_COMPILER "${COGEN_CLANG}")
   endif()

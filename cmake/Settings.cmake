@@ -16,8 +16,22 @@ add_library(cogen_settings INTERFACE)
 target_compile_features(cogen_settings INTERFACE cxx_std_20)
 target_compile_options(cogen_settings INTERFACE
   "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wno-gnu-zero-variadic-macro-arguments>")
-if(NOT CMAKE_UNITY_BUILD)  # where a name of one file is visible in the next
+# A processor that multiplies and adds in one instruction rounds once where another rounds twice. Multiply-adds are fused
+# only where the source says so, that results depend neither on the processor nor on the compiler's choice.
+target_compile_options(cogen_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>")
+# A unity build shows the names of one file to the next, and GCC's -Wshadow objects to parameters named as members.
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND NOT CMAKE_UNITY_BUILD)
   target_compile_options(cogen_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wshadow>")
+endif()
+# GCC takes what a view refers to for a part of the view, and a file that a unity build includes for a header, where unnamed
+# namespaces would be a mistake.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(cogen_settings INTERFACE
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-reference;$<$<BOOL:${CMAKE_UNITY_BUILD}>:-Wno-subobject-linkage>>")
+endif()
+# libstdc++ 12 sorts by a function that it marks as deprecated, and clang 18 says so wherever std::stable_sort is called.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
+  target_compile_options(cogen_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Wno-deprecated-declarations>")
 endif()
 if(COGEN_WERROR)
   target_compile_options(cogen_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-Werror>")

@@ -24,9 +24,10 @@ std::string explain(sampling_status status);
 struct sampled {
   sampling_status status = sampling_status::ok;
   token id = 0;
-  float logprob = 0;               ///< of the distribution of its logprobs_mode; set if logprobs were requested
-  std::vector<token_logprob> top;  ///< most probable first, the lowest id first among equals; as many as were requested
-  std::string message;             ///< explains a status other than `ok`
+  float logprob = 0;  ///< of the distribution of its logprobs_mode; set if logprobs were requested
+  std::vector<token_logprob> top =
+      {};                    ///< most probable first, the lowest id first among equals; as many as were requested
+  std::string message = {};  ///< explains a status other than `ok`
 };
 
 /// A token that may be sampled, with its probability.

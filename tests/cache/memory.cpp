@@ -67,7 +67,8 @@ int refused_then_granted(cache& cache) {
   const std::int64_t committed = cache.committed_bytes();
   rlimit limit{};
   ::getrlimit(RLIMIT_DATA, &limit);
-  const rlimit one_page{.rlim_cur = 4096, .rlim_max = limit.rlim_max};  // Linux takes 0 for no limit
+  const rlimit one_page{.rlim_cur = static_cast<rlim_t>(page()),
+                        .rlim_max = limit.rlim_max};  // Linux takes 0 for no limit
   ::setrlimit(RLIMIT_DATA, &one_page);
   bool refused = false;
   try {

@@ -229,7 +229,7 @@ struct toy_setup {
   int max_batched_tokens = 8;
   int max_draft_tokens = 0;
   std::chrono::nanoseconds target_step_latency = std::chrono::nanoseconds::max();
-  std::vector<token> end_tokens;
+  std::vector<token> end_tokens = {};
   std::string chat_error = {};
   slot_footprint usage = {};
   std::int64_t memory_bytes = std::numeric_limits<std::int64_t>::max();

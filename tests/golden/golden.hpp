@@ -36,9 +36,9 @@ struct reference_prompt {
 
 /// One model's reference outputs. tests/golden/README.md describes the files.
 struct golden {
-  std::string name;
-  std::filesystem::path model;
-  std::vector<reference_prompt> prompts;
+  std::string name = {};
+  std::filesystem::path model = {};
+  std::vector<reference_prompt> prompts = {};
 
   /// Whether the model reads sources.
   bool has_encoder_inputs() const;

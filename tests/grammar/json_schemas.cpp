@@ -203,6 +203,15 @@ BOOST_AUTO_TEST_CASE(constants_are_spelled_in_one_way) {
         {"\"a\"", "1", "1.50", "[1]", "false"});
 }
 
+BOOST_AUTO_TEST_CASE(large_constants_are_compared_exactly) {
+  check(R"({"enum": [9007199254740992, 9007199254740993, -9007199254740993, 18446744073709551615],
+            "exclusiveMinimum": 9007199254740992.0})",
+        {"9007199254740993", "18446744073709551615"}, {"9007199254740992", "-9007199254740993"});
+  check(R"({"enum": [9223372036854775807, 9223372036854775808, 18446744073709551615], "minimum": 9223372036854775808.0,
+            "exclusiveMaximum": 18446744073709551616.0, "not": {"const": 18446744073709551614}})",
+        {"9223372036854775808", "18446744073709551615"}, {"9223372036854775807"});
+}
+
 BOOST_AUTO_TEST_CASE(siblings_hold_together) {
   check(R"({"$defs": {"small": {"maximum": 5}}, "type": "integer", "$ref": "#/$defs/small", "minimum": 3})", {"3", "5"},
         {"2", "6", "null"});

@@ -12,13 +12,13 @@ namespace cogen::grammar {
 
 /// What guides of one model's responses look for. Immutable, and shared by them.
 struct response_marks {
-  std::shared_ptr<const text::tokenizer> tokens;      ///< what they are made for
-  std::shared_ptr<const text_trigger> openings;       ///< of calls, then of the reasoning, which is the last one
-  std::size_t calls = 0;                              ///< how many of them open calls
-  std::optional<token> reasoning_open = {};           ///< if one token opens the reasoning
-  std::shared_ptr<const text_trigger> reasoning_end;  ///< null: the model writes no reasoning
-  std::vector<token> reasoning_close = {};            ///< the tokens that end it
-  std::vector<token> ends = {};                       ///< that end a response
+  std::shared_ptr<const text::tokenizer> tokens = {};      ///< what they are made for
+  std::shared_ptr<const text_trigger> openings = {};       ///< of calls, then of the reasoning, which is the last one
+  std::size_t calls = 0;                                   ///< how many of them open calls
+  std::optional<token> reasoning_open = {};                ///< if one token opens the reasoning
+  std::shared_ptr<const text_trigger> reasoning_end = {};  ///< null: the model writes no reasoning
+  std::vector<token> reasoning_close = {};                 ///< the tokens that end it
+  std::vector<token> ends = {};                            ///< that end a response
 };
 
 /// What one response has to look like.

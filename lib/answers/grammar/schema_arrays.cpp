@@ -90,7 +90,7 @@ std::optional<std::string> schema_writer::items_with_contained(const schema_case
   const auto& wanted = *member(schema, "contains");
   const auto bound = [&](const char* keyword, std::uint64_t otherwise) {
     const auto* value = member(schema, keyword);
-    return value ? static_cast<std::uint64_t>(number_of(*value)) : otherwise;
+    return value ? count_value(*value) : otherwise;
   };
   const repetition times{bound("minContains", 1), bound("maxContains", repetition::unlimited)};
   const auto rule_with = [&](std::size_t index, const json::value* also) -> std::optional<std::string> {
@@ -146,7 +146,7 @@ std::string schema_writer::distinct_bracket(const schema_case& applied, std::siz
   for (const auto* schema : contained_of(applied)) {
     wanted.insert(member(*schema, "contains"));
     const auto* min = member(*schema, "minContains");
-    needed = std::max(needed, min ? static_cast<std::uint64_t>(number_of(*min)) : 1);
+    needed = std::max(needed, min ? count_value(*min) : 1);
     if (member(*schema, "maxContains"))
       cases_.refuse(applied, {"uniqueItems"}, "\"uniqueItems\" beside \"maxContains\" is not supported");
   }

@@ -404,10 +404,8 @@ string_rules schema_cases::strings_of(const schema_case& applied) const {
 repetition schema_cases::count_of(const schema_case& applied, const char* min, const char* max) const {
   repetition count;
   for (const auto& each : applied) {
-    if (const auto* value = member(*each.schema, min))
-      count.min = std::max(count.min, static_cast<std::uint64_t>(number_of(*value)));
-    if (const auto* value = member(*each.schema, max))
-      count.max = std::min(count.max, static_cast<std::uint64_t>(number_of(*value)));
+    if (const auto* value = member(*each.schema, min)) count.min = std::max(count.min, count_value(*value));
+    if (const auto* value = member(*each.schema, max)) count.max = std::min(count.max, count_value(*value));
   }
   return count;
 }

@@ -128,15 +128,15 @@ void schema_document::refuse(const json::value& schema, std::string_view keyword
   throw keyword_error("JSON schema at " + cogen::json::printable(place) + ": " + std::string(reason),
                       {std::string(keyword), place});
 }
-long double number_of(const json::value& value) {
-  if (value.is_int64()) return static_cast<long double>(value.get_int64());
-  if (value.is_uint64()) return static_cast<long double>(value.get_uint64());
-  return value.get_double();
-}
+
+exact_number number_of(const json::value& value) { return exact_number::from_json(value); }
 
 bool is_integer(const json::value& value) {
-  return value.is_number() && std::floor(number_of(value)) == number_of(value);
+  if (const auto* number = value.if_double()) return std::floor(*number) == *number;
+  return value.is_number();
 }
+
+std::uint64_t count_value(const json::value& value) { return value.to_number<std::uint64_t>(); }
 
 bool are_equal(const json::value& left, const json::value& right) {
   if (left.is_number() && right.is_number()) return number_of(left) == number_of(right);

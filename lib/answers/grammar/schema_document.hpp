@@ -1,5 +1,6 @@
 #pragma once
 
+#include "answers/grammar/exact_number.hpp"
 #include "answers/grammar/regex_syntax.hpp"
 #include "formats/json/member.hpp"
 
@@ -68,8 +69,11 @@ class schema_document {
 /// Whether two values are the same to JSON Schema: 1 is 1.0.
 bool are_equal(const boost::json::value& left, const boost::json::value& right);
 
-long double number_of(const boost::json::value& value);
+exact_number number_of(const boost::json::value& value);
 bool is_integer(const boost::json::value& value);
+
+/// Of an integer from 0 to 2^64 - 1, also one written as a double.
+std::uint64_t count_value(const boost::json::value& value);
 
 using cogen::json::member;
 

@@ -106,7 +106,7 @@ bool has_kind(const json::value& value, keyword_kind kind) {
     case text:
       return value.is_string();
     case count:
-      return is_integer(value) && number_of(value) >= 0 && number_of(value) < 1e18L;
+      return is_integer(value) && number_of(value) >= 0 && number_of(value) < 1e18;
     case number:
       return value.is_number();
     case flag:

@@ -20,12 +20,12 @@ json::value instead(const char* type, const char* keyword, const json::value& li
   return {{"type", type}, {keyword, limit}};
 }
 
-json::value above(const json::value& count) { return static_cast<std::int64_t>(number_of(count)) + 1; }
+json::value above(const json::value& count) { return static_cast<std::int64_t>(count_value(count)) + 1; }
 
 /// No value has a negative size.
 json::array below(const char* type, const char* keyword, const json::value& count) {
   if (number_of(count) < 1) return {};
-  return {instead(type, keyword, static_cast<std::int64_t>(number_of(count)) - 1)};
+  return {instead(type, keyword, static_cast<std::int64_t>(count_value(count)) - 1)};
 }
 
 json::array other_types(const json::value& schema) {
@@ -38,24 +38,24 @@ json::array other_types(const json::value& schema) {
   json::array remaining, ways;
   for (const auto* name : {"null", "boolean", "number", "string", "array", "object"})
     if (!names(name) && !(is_integer && std::string_view(name) == "number")) remaining.emplace_back(name);
-  if (!remaining.empty()) ways.push_back({{"type", remaining}});
-  if (is_integer) ways.push_back({{"type", "number"}, {"not", {{"type", "integer"}}}});
+  if (!remaining.empty()) ways.emplace_back(json::object{{"type", remaining}});
+  if (is_integer) ways.emplace_back(json::object{{"type", "number"}, {"not", {{"type", "integer"}}}});
   return ways;
 }
 
 json::array missing(const json::value& names) {
   json::array schemas;
   for (const auto& name : names.get_array())
-    schemas.push_back({{"type", "object"}, {"properties", {{name.get_string(), false}}}});
+    schemas.emplace_back(json::object{{"type", "object"}, {"properties", {{name.get_string(), false}}}});
   return schemas;
 }
 
 json::array wrong(const json::value& properties) {
   json::array schemas;
   for (const auto& each : properties.get_object())
-    schemas.push_back({{"type", "object"},
-                       {"required", json::array{each.key()}},
-                       {"properties", json::object{{each.key(), not_of(each.value())}}}});
+    schemas.emplace_back(json::object{{"type", "object"},
+                                      {"required", json::array{each.key()}},
+                                      {"properties", json::object{{each.key(), not_of(each.value())}}}});
   return schemas;
 }
 
@@ -65,10 +65,11 @@ json::array dependents_missing(const json::value& dependents) {
   for (const auto& each : dependents.get_object()) {
     const json::value present = {{"required", json::array{each.key()}}};
     if (!each.value().is_array()) {
-      schemas.push_back({{"type", "object"}, {"allOf", json::array{present, not_of(each.value())}}});
+      schemas.emplace_back(json::object{{"type", "object"}, {"allOf", json::array{present, not_of(each.value())}}});
       continue;
     }
-    for (auto& part : missing(each.value())) schemas.push_back({{"allOf", json::array{present, std::move(part)}}});
+    for (auto& part : missing(each.value()))
+      schemas.emplace_back(json::object{{"allOf", json::array{present, std::move(part)}}});
   }
   return schemas;
 }
@@ -79,7 +80,8 @@ json::array wrong_items(const json::array& first) {
   for (const auto& each : first) {
     auto items = prefix;
     items.push_back(not_of(each));
-    schemas.push_back({{"type", "array"}, {"prefixItems", std::move(items)}, {"minItems", prefix.size() + 1}});
+    schemas.emplace_back(
+        json::object{{"type", "array"}, {"prefixItems", std::move(items)}, {"minItems", prefix.size() + 1}});
     prefix.emplace_back(true);
   }
   return schemas;
@@ -95,7 +97,7 @@ json::array none_of(const json::array& schemas) {
 json::array not_exactly_one(const json::array& schemas) {
   auto ways = none_of(schemas);
   for (std::size_t i = 0; i < schemas.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j) ways.push_back({{"allOf", json::array{schemas[i], schemas[j]}}});
+    for (std::size_t j = 0; j < i; ++j) ways.emplace_back(json::object{{"allOf", json::array{schemas[i], schemas[j]}}});
   return ways;
 }
 
@@ -103,9 +105,10 @@ json::array not_exactly_one(const json::array& schemas) {
 json::array wrong_branches(const json::value& schema) {
   json::array ways;
   const auto& condition = *member(schema, "if");
-  if (const auto* then = member(schema, "then")) ways.push_back({{"allOf", json::array{condition, not_of(*then)}}});
+  if (const auto* then = member(schema, "then"))
+    ways.emplace_back(json::object{{"allOf", json::array{condition, not_of(*then)}}});
   if (const auto* otherwise = member(schema, "else"))
-    ways.push_back({{"allOf", json::array{not_of(condition), not_of(*otherwise)}}});
+    ways.emplace_back(json::object{{"allOf", json::array{not_of(condition), not_of(*otherwise)}}});
   return ways;
 }
 

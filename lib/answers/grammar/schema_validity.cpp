@@ -93,7 +93,7 @@ class checker {
 
   bool text(const json::value& schema, const json::value& value) {
     const std::string_view characters(value.get_string());
-    const auto length = static_cast<long double>(character_count(characters));
+    const exact_number length = character_count(characters);
     if (const auto* min = member(schema, "minLength"); min && length < number_of(*min)) return false;
     if (const auto* max = member(schema, "maxLength"); max && length > number_of(*max)) return false;
     if (const auto* pattern = member(schema, "pattern");
@@ -106,7 +106,7 @@ class checker {
 
   bool array(const json::value& schema, const json::value& value) {
     const auto& items = value.get_array();
-    const auto size = static_cast<long double>(items.size());
+    const exact_number size = items.size();
     if (member(schema, "unevaluatedItems"))
       document_.refuse(schema, "unevaluatedItems", "unevaluatedItems beside enum or const is not supported");
     if (const auto* min = member(schema, "minItems"); min && size < number_of(*min)) return false;
@@ -120,8 +120,8 @@ class checker {
 
   bool contains(const json::value& schema, const json::array& items) {
     const auto& wanted = *member(schema, "contains");
-    const auto count = static_cast<long double>(
-        std::ranges::count_if(items, [&](const json::value& item) { return check(wanted, item); }));
+    const exact_number count =
+        std::ranges::count_if(items, [&](const json::value& item) { return check(wanted, item); });
     const auto* min = member(schema, "minContains");
     const auto* max = member(schema, "maxContains");
     return count >= (min ? number_of(*min) : 1) && (!max || count <= number_of(*max));
@@ -136,7 +136,7 @@ class checker {
 
   bool object(const json::value& schema, const json::value& value) {
     const auto& members = value.get_object();
-    const auto size = static_cast<long double>(members.size());
+    const exact_number size = members.size();
     const auto has = [&](const json::value& key) { return members.contains(key.get_string()); };
     if (member(schema, "unevaluatedProperties"))
       document_.refuse(schema, "unevaluatedProperties", "unevaluatedProperties beside enum or const is not supported");

@@ -49,6 +49,7 @@ void check_on_device(const engine_options& options, const nn::device_model& mode
   if (kv.offload && (kv.quantization || kv.sinks))
     refuse("kv.offload and {} are both set; engines on {} offload what keeps every token in full precision",
            kv.sinks ? "kv.sinks" : "kv.quantization", device);
+  if (options.batch_invariant) model.backend->check_batch_invariance(model.network->batch_variant_part());
   const auto& shapes = model.network->kv_cache_specs();
   if (kv.offload && cache::device_cache::state_bytes(shapes) > 0)
     refuse("kv.offload is set; engines on {} offload models without recurrent layers", device);

@@ -16,10 +16,10 @@ namespace cogen::detail {
 
 /// Where swapped-out snapshots are kept, in which format, and what moves them.
 struct swap_room {
-  std::int64_t bytes = 0;           ///< of memory; snapshots beyond that go to the file
-  std::shared_ptr<swap_file> file;  ///< null: all snapshots stay in memory
+  std::int64_t bytes = 0;                ///< of memory; snapshots beyond that go to the file
+  std::shared_ptr<swap_file> file = {};  ///< null: all snapshots stay in memory
   swap_format format = swap_format::exact;
-  std::shared_ptr<cache::transfer> transfer;  ///< null: a worker thread, which starts with the first swap
+  std::shared_ptr<cache::transfer> transfer = {};  ///< null: a worker thread, which starts with the first swap
 };
 
 /// Swaps slots of a cache out and back in, and keeps the snapshots. Only the thread that changes the cache may use it.

@@ -113,16 +113,16 @@ std::string_view to_string(sequence_event::kind type) noexcept;
 
 /// One forward pass that has ended, and the state of the engine while it ran.
 struct step_event {
-  std::uint64_t number;     ///< from 1
-  clock::time_point begin;  ///< when it was launched
-  clock::time_point end;    ///< when the engine's thread had its results
-  int rows;                 ///< sequences in the batch: the batch size
-  int tokens;               ///< computed, those of prompts included
-  int prefilled;            ///< of those, how many belonged to prefill rows
-  int slots_in_use;
-  int waiting;               ///< sequences that want a slot and have none
-  int preempted;             ///< preempted sequences that have no slot yet
-  std::int64_t cache_bytes;  ///< reserved for the slots in use
+  std::uint64_t number = 0;      ///< from 1
+  clock::time_point begin = {};  ///< when it was launched
+  clock::time_point end = {};    ///< when the engine's thread had its results
+  int rows = 0;                  ///< sequences in the batch: the batch size
+  int tokens = 0;                ///< computed, those of prompts included
+  int prefilled = 0;             ///< of those, how many belonged to prefill rows
+  int slots_in_use = 0;
+  int waiting = 0;               ///< sequences that want a slot and have none
+  int preempted = 0;             ///< preempted sequences that have no slot yet
+  std::int64_t cache_bytes = 0;  ///< reserved for the slots in use
 };
 
 /// Receives the events of an engine, in order. Called between steps on the engine's thread, with no lock held. It must
@@ -147,10 +147,10 @@ class event_sink {
 /// of the block before it, or for the first one of tenant and salt, names all tokens up to its end, and is the same in
 /// every engine. Its last 64 bits are told as the block's hash; the engine itself compares all of them.
 struct kv_blocks_stored {
-  std::vector<std::uint64_t> block_hashes;
-  std::optional<std::uint64_t> parent_block_hash;  ///< of the block before the first of these; empty: there is none
-  std::vector<token> token_ids;                    ///< of all these blocks
-  std::string cache_salt;                          ///< names tenant and salt; empty: tenant 0 without a salt
+  std::vector<std::uint64_t> block_hashes = {};
+  std::optional<std::uint64_t> parent_block_hash = {};  ///< of the block before the first of these, if there is one
+  std::vector<token> token_ids = {};                    ///< of all these blocks
+  std::string cache_salt = {};                          ///< names tenant and salt; empty: tenant 0 without a salt
 };
 
 /// Blocks that it does not hold any more.

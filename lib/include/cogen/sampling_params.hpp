@@ -83,8 +83,8 @@ struct sampling_params {
 /// A token that was sampled.
 struct sampled_token {
   token id = 0;
-  float logprob = 0;               ///< of the distribution of its logprobs_mode; set where the request asked for it
-  std::vector<token_logprob> top;  ///< the most probable tokens, as many as the request asked for
+  float logprob = 0;  ///< of the distribution of its logprobs_mode; set where the request asked for it
+  std::vector<token_logprob> top = {};  ///< the most probable tokens, as many as the request asked for
 };
 
 }  // namespace cogen

@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -42,8 +43,12 @@ class backend {
   virtual std::unique_ptr<stream> make_stream() const = 0;
   virtual std::unique_ptr<operators> make_operators() const = 0;
 
+  /// Throws std::invalid_argument if batch-invariant operators cannot compute `part`, the first of a model that has no
+  /// kernel for it (models::batch_variant_part()). Default: they compute any.
+  virtual void check_batch_invariance(std::optional<std::string_view> /*part*/) const {}
+
   /// Operators by which each row's results depend on that row and its slot alone, to the bit. They throw
-  /// std::invalid_argument, with its name, for a part that they cannot compute so. Throws it where a device has none.
+  /// std::invalid_argument for sizes that they cannot compute so. Throws it where a device has none.
   virtual std::unique_ptr<operators> make_batch_invariant_operators() const {
     throw std::invalid_argument("engine_options.batch_invariant is set; " + name() + " has no such operators");
   }

@@ -5,9 +5,9 @@
 namespace cogen::device {
 
 pending_callbacks::callback pending_callbacks::add(callback done) {
-  const auto end = [counter = counter_](counter*) {
-    const std::lock_guard lock(counter->mutex);
-    if (--counter->count == 0) counter->none_left.notify_all();
+  const auto end = [kept = counter_](counter*) {
+    const std::lock_guard lock(kept->mutex);
+    if (--kept->count == 0) kept->none_left.notify_all();
   };
   std::unique_lock lock(counter_->mutex);
   ++counter_->count;

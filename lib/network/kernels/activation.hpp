@@ -14,9 +14,9 @@ struct activation_job;
 /// out = f(x), or f(x) * factor where there is one. Strides count floats between rows. out may be x.
 struct activation_operands {
   activation kind = activation::silu;
-  strided_rows<const float> x;       // [rows, width]
-  strided_rows<const float> factor;  // [rows, width], or none
-  strided_rows<float> out;           // [rows, width]
+  strided_rows<const float> x = {};       // [rows, width]
+  strided_rows<const float> factor = {};  // [rows, width], or none
+  strided_rows<float> out = {};           // [rows, width]
   std::int64_t rows = 0;
   std::int64_t width = 0;
   const float* parameters = nullptr;  // [4], of xielu and swiglu_oai

@@ -11,8 +11,8 @@ namespace cogen::kernels {
 
 /// Strides count floats between tokens. out may be q.
 struct attention_operands {
-  strided_rows<const float> q;    // [tokens, heads, head_dim], rotated
-  strided_rows<float> out;        // [tokens, heads, head_dim], of which the first value_dim() of the cache are written
+  strided_rows<const float> q = {};  // [tokens, heads, head_dim], rotated
+  strided_rows<float> out = {};   // [tokens, heads, head_dim], of which the first value_dim() of the cache are written
   int heads = 0;                  // a multiple of the cache's kv_heads
   float scale = 1.0F;             // of q . k, usually 1 / sqrt(head_dim)
   float softcap = 0;              // scores become cap * tanh(score / cap) (Gemma Team, arXiv:2408.00118); 0: they stay
@@ -25,7 +25,7 @@ struct attention_operands {
   std::int64_t max_distance = 0;
 
   // q again, rotated to positions inside a cache with sinks; needed where a row's cache has some.
-  strided_rows<const float> sink_q;
+  strided_rows<const float> sink_q = {};
 };
 
 /// Attention of each row's queries over its own keys and values, read in place, within the

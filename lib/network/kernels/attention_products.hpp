@@ -29,13 +29,13 @@ struct from_bf16 {
 
 // c [M, C vectors] = a [M, depth] b [depth, C vectors], each element one chain over ascending depth.
 struct product {
-  strided_rows<const float> a;
-  const std::byte* b;     // numbers of a format
-  std::int64_t b_stride;  // numbers
-  strided_rows<float> c;
-  std::int64_t depth;
-  std::int64_t next;   // bytes from b to what is read after it
-  std::int64_t after;  // and to what is read after that
+  strided_rows<const float> a = {};
+  const std::byte* b = nullptr;  // numbers of a format
+  std::int64_t b_stride = 0;     // numbers
+  strided_rows<float> c = {};
+  std::int64_t depth = 0;
+  std::int64_t next = 0;   // bytes from b to what is read after it
+  std::int64_t after = 0;  // and to what is read after that
 };
 
 template <class Format, bool Fetch, int M, int C>

@@ -63,7 +63,7 @@ struct kv_layer {
 
   /// With quantized tokens, the rows above are the newest ones only: `ring` is then a multiple of 64, and at least
   /// residual + 64 + the most tokens of a slot in one step.
-  quantized_blocks quantized;
+  quantized_blocks quantized = {};
 };
 
 /// How many tokens at the start of a slot the query that is token number `length` reads quantized.

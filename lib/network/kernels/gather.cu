@@ -92,7 +92,8 @@ gathered_positions without_first(gathered_positions positions, const kv_layer& l
 void check(const kv_layer& layer, const gathered_positions& positions) {
   const auto refuse = [](const char* why) { throw std::invalid_argument(std::string("gather_keys_values: ") + why); };
   const bool possible = positions.type == number::f16 || positions.type == number::bf16;
-  if (!possible || (layer.type != positions.type && layer.type != number::fp8)) refuse("unsupported combination of types");
+  if (!possible || (layer.type != positions.type && layer.type != number::fp8))
+    refuse("unsupported combination of types");
   if (layer.head_dim <= 0 || layer.head_dim % 8 != 0) refuse("head_dim is not a multiple of 8");
   if (positions.quantized % 64 != 0) refuse("a part of a block cannot be read quantized");
   if (positions.quantized > 0 && !supports_quantization(layer)) refuse("such a layer cannot be quantized");

@@ -53,17 +53,18 @@ constexpr int max_int8_rows = 128;
 /// c [rows, columns] = a [rows, depth] b, of b's numbers [depth, columns] quantized as `form` says. A row of c depends
 /// on its row of a alone.
 struct code_job {
-  const cache::quantized_plane* form;
-  const std::byte* block;  // one head's
-  std::int64_t next;       // bytes from there to what is read next
-  std::int64_t after;      // and to what is read after that
-  int depth;               // at most max_head_dim
-  int columns;             // whole vectors of any set
-  strided_rows<const float> a;
-  int a_bits;  // 8 or 15, to which a's numbers are rounded
-  strided_rows<float> c;
-  std::int64_t rows;
-  float* rounded;  // [rows, rounded_row_floats(depth)] of round_rows(); null: a is rounded with what it multiplies
+  const cache::quantized_plane* form = nullptr;
+  const std::byte* block = nullptr;  // one head's
+  std::int64_t next = 0;             // bytes from there to what is read next
+  std::int64_t after = 0;            // and to what is read after that
+  int depth = 0;                     // at most max_head_dim
+  int columns = 0;                   // whole vectors of any set
+  strided_rows<const float> a = {};
+  int a_bits = 0;  // 8 or 15, to which a's numbers are rounded
+  strided_rows<float> c = {};
+  std::int64_t rows = 0;
+  float* rounded =
+      nullptr;  // [rows, rounded_row_floats(depth)] of round_rows(); null: a is rounded with what it multiplies
 };
 
 struct int8_table {

@@ -21,13 +21,13 @@ namespace cogen::kernels {
 /// Strides count floats between tokens. S lies in the rows' states, `state_offset` floats from their beginning:
 /// [heads, key_width, value_width].
 struct linear_attention_operands {
-  strided_rows<const float> q;      // [tokens, key_heads, key_width]
-  strided_rows<const float> k;      // [tokens, key_heads, key_width]
-  strided_rows<const float> v;      // [tokens, heads, value_width]
-  strided_rows<const float> decay;  // [tokens, heads]
-  strided_rows<const float> rate;   // [tokens, heads]
-  const float* skip = nullptr;      // [heads], or none: 0
-  strided_rows<float> out;          // [tokens, heads, value_width]; may be v
+  strided_rows<const float> q = {};      // [tokens, key_heads, key_width]
+  strided_rows<const float> k = {};      // [tokens, key_heads, key_width]
+  strided_rows<const float> v = {};      // [tokens, heads, value_width]
+  strided_rows<const float> decay = {};  // [tokens, heads]
+  strided_rows<const float> rate = {};   // [tokens, heads]
+  const float* skip = nullptr;           // [heads], or none: 0
+  strided_rows<float> out = {};          // [tokens, heads, value_width]; may be v
   std::int64_t heads = 0;
   std::int64_t key_heads = 0;
   std::int64_t key_width = 0;

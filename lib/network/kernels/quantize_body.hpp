@@ -18,7 +18,7 @@ constexpr std::int32_t not_a_number = 0x7fc00000;
 constexpr float rounding = 12582912.0F;
 
 template <class Number, int Count>
-using lanes = Number __attribute__((vector_size(sizeof(Number) * Count)));
+using lanes [[gnu::vector_size(sizeof(Number) * Count)]] = Number;
 
 template <class Vector>
 COGEN_INLINE Vector read_lanes(const void* source) {

@@ -14,13 +14,13 @@ struct rms_norm_job;
 /// A row may hold several vectors one after the other, heads say, that are normed each by itself with the same weights.
 /// Strides count floats between rows. out may be x.
 struct rms_norm_operands {
-  strided_rows<float> x;          // [rows, vectors, width]; changed only if `add` is given
-  strided_rows<const float> add;  // [rows, vectors, width], or none: x += add before the norm
-  const float* weight = nullptr;  // [width]
-  float weight_offset = 0.0F;     // 1 in Gemma's convention
+  strided_rows<float> x = {};          // [rows, vectors, width]; changed only if `add` is given
+  strided_rows<const float> add = {};  // [rows, vectors, width], or none: x += add before the norm
+  const float* weight = nullptr;       // [width]
+  float weight_offset = 0.0F;          // 1 in Gemma's convention
   float epsilon = 1e-5F;
-  strided_rows<float> out;  // [rows, vectors, width]
-  bool add_to_out = false;  // out += what it would be otherwise
+  strided_rows<float> out = {};  // [rows, vectors, width]
+  bool add_to_out = false;       // out += what it would be otherwise
   std::int64_t rows = 0;
   std::int64_t vectors = 1;
   std::int64_t width = 0;

@@ -35,14 +35,14 @@ class rope_table {
 /// Queries, keys and values of a step's tokens. Strides count floats between tokens; one buffer [tokens, q|k|v] is
 /// usual.
 struct qkv_operands {
-  strided_rows<float> q;        // [tokens, heads, head_dim]
-  strided_rows<const float> k;  // [tokens, kv_heads, head_dim]; null: nothing is written
-  strided_rows<const float> v;  // [tokens, kv_heads, head_dim]; not read where the cache's keys hold the values
-  int heads = 0;                // query heads; kv_heads and head_dim are the cache's
-  int first_rotated = 0;        // dimension of queries and keys; those before it stay as they are
+  strided_rows<float> q = {};        // [tokens, heads, head_dim]
+  strided_rows<const float> k = {};  // [tokens, kv_heads, head_dim]; null: nothing is written
+  strided_rows<const float> v = {};  // [tokens, kv_heads, head_dim]; not read where the cache's keys hold the values
+  int heads = 0;                     // query heads; kv_heads and head_dim are the cache's
+  int first_rotated = 0;             // dimension of queries and keys; those before it stay as they are
 
   // Where a row's cache has sinks: the queries again, rotated to positions inside it.
-  strided_rows<float> sink_q;  // [tokens, heads, head_dim]
+  strided_rows<float> sink_q = {};  // [tokens, heads, head_dim]
 };
 
 /// Rotates queries in place, and writes rotated keys and unrotated values where each row's cache view says, rounded to

@@ -13,7 +13,7 @@ namespace cogen::kernels {
 /// view is not causal, its ranges hold all keys that there are. Where a layer keeps a state instead, `initial_state` is
 /// the one that the step begins with, and all of `final_state` is written.
 struct token_rows {
-  cache::kv_view cache;
+  cache::kv_view cache = {};
   std::int64_t first = 0;
   std::int64_t count = 0;
   std::int64_t offset = 0;

@@ -99,17 +99,17 @@ struct attention_spec {
   bool output_gate =
       false;  ///< each head's rows of queries are followed by a gate: its output is scaled by sigmoid(gate)
 
-  std::optional<rope_spec> rope;
-  std::optional<qk_norm_spec> qk_norm;
-  std::optional<alibi_spec> alibi;
+  std::optional<rope_spec> rope = {};
+  std::optional<qk_norm_spec> qk_norm = {};
+  std::optional<alibi_spec> alibi = {};
   std::optional<relative_bias_spec> relative_bias = {};
-  std::optional<query_growth_spec> query_growth;
+  std::optional<query_growth_spec> query_growth = {};
   std::string sink_logits = {};  ///< [heads], a score that no value has, in each head's softmax; empty: there is none
   float softcap = 0;             ///< scores become cap * tanh(score / cap); 0: they stay
   float qkv_clip = 0;            ///< queries, keys and values, once normed, are cut to [-clip, clip]; 0: they stay
 
-  cache::kv_cache_spec kv;  ///< of kind cross: keys and values are the encoder's
-  bool causal = true;       ///< if not, tokens attend to those behind them as well, within the same window
+  cache::kv_cache_spec kv = {};  ///< of kind cross: keys and values are the encoder's
+  bool causal = true;            ///< if not, tokens attend to those behind them as well, within the same window
 
   /// The layer of the cache that it reads instead of one of its own: it has queries alone. That layer is an earlier
   /// block's, with the same `kv`.
@@ -150,8 +150,8 @@ struct latent_attention_spec {
   bool down_bias = false;
   bool output_bias = false;
 
-  rope_spec rope;
-  std::optional<query_growth_spec> query_growth;
+  rope_spec rope = {};
+  std::optional<query_growth_spec> query_growth = {};
   shard q_shard = {};  ///< as in attention_spec
 
   int all_heads() const { return q_shard ? static_cast<int>(q_shard.total) : heads; }
@@ -294,7 +294,7 @@ struct mamba_spec {
   std::int64_t rank = 0;    ///< width of the time step before its projection
   bool bias = false;        ///< of the projections into and out of the mixer
   bool convolution_bias = true;
-  std::optional<double> norm_epsilon;  ///< if time step, B and C have an RMS norm each
+  std::optional<double> norm_epsilon = {};  ///< if time step, B and C have an RMS norm each
 
   /// Numbers that a slot's state takes: the convolution's [taps - 1, channels], then the scan's [states, channels].
   std::int64_t state() const { return channels * (taps - 1 + states); }
@@ -341,7 +341,7 @@ struct position_table_spec {
 struct embedding_spec {
   /// The first that the checkpoint holds is read. It may hold the others, too; those with the same numbers are one
   /// table in memory.
-  std::vector<std::string> names;
+  std::vector<std::string> names = {};
   double scale = 1;
   std::int64_t width = 0;  ///< 0: that of hidden states
   std::string projection = {};
@@ -372,8 +372,8 @@ struct head_spec {
 };
 
 struct encoder_spec {
-  embedding_spec embedding;
-  std::vector<block_spec> blocks;
+  embedding_spec embedding = {};
+  std::vector<block_spec> blocks = {};
   std::optional<norm_spec> final_norm = {};
 };
 
@@ -393,10 +393,10 @@ struct mtp_spec {
 /// first part of all names but the head's.
 struct model_spec {
   std::string base = "model.";
-  embedding_spec embedding;
-  std::vector<block_spec> blocks;
-  std::optional<norm_spec> final_norm;
-  head_spec head;
+  embedding_spec embedding = {};
+  std::vector<block_spec> blocks = {};
+  std::optional<norm_spec> final_norm = {};
+  head_spec head = {};
   std::optional<encoder_spec> encoder = {};
   std::optional<layer_inputs_spec> layer_inputs = {};
   std::optional<pooling_spec> pooling = {};  ///< if it makes vectors of texts

@@ -31,8 +31,8 @@ struct quantized_head {
 /// How a device quantizes all but the newest tokens of a slot, 64 at a time: see quantized_tokens() in view.hpp. The
 /// layout of a block's bytes is up to the device.
 struct device_quantization {
-  group_format keys;
-  group_format values;
+  group_format keys = {};
+  group_format values = {};
   int residual = 128;           ///< tokens that at least stay in full precision, counted back from each query
   std::int64_t head_bytes = 0;  ///< of the keys and values of one head in 64 tokens
   quantized_head head = {};     ///< of head_bytes; empty: opaque bytes
@@ -40,10 +40,10 @@ struct device_quantization {
 
 /// Keys and values of one layer, or its states, as views.
 struct device_layer {
-  at::Tensor keys;      ///< [slots, places, kv_heads, head_dim]; none if recurrent. Cross: of encoder inputs
-  at::Tensor values;    ///< the same; of latent attention the first numbers of keys
-  attention_span span;  ///< causal
-  int ring = 0;         ///< places after those of the sinks that positions use in turn; 0: one for each position
+  at::Tensor keys = {};      ///< [slots, places, kv_heads, head_dim]; none if recurrent. Cross: of encoder inputs
+  at::Tensor values = {};    ///< the same; of latent attention the first numbers of keys
+  attention_span span = {};  ///< causal
+  int ring = 0;              ///< places after those of the sinks that positions use in turn; 0: one for each position
 
   /// The index of the place that holds the key and the value of a position.
   std::int64_t place_of(std::int64_t position) const {

@@ -12,13 +12,13 @@ namespace cogen::text::jinja {
 
 /// How a value is laid out as text: the common part of Python's format() and of its % operator.
 struct format_spec {
-  std::string fill = " ";                ///< one character
-  char align = '\0';                     ///< <, >, ^ or = (fill after the sign); none: as the kind of value is used to
-  char sign = '-';                       ///< -, + or a space: before numbers that are not negative
-  bool alternate = false;                ///< with 0x, or a point that nothing follows
-  char grouping = '\0';                  ///< between groups of digits: a comma or _
-  std::size_t width = 0;                 ///< at least so many characters
-  std::optional<std::size_t> precision;  ///< digits, or the most characters of a text
+  std::string fill = " ";  ///< one character
+  char align = '\0';       ///< <, >, ^ or = (fill after the sign); none: as the kind of value is used to
+  char sign = '-';         ///< -, + or a space: before numbers that are not negative
+  bool alternate = false;  ///< with 0x, or a point that nothing follows
+  char grouping = '\0';    ///< between groups of digits: a comma or _
+  std::size_t width = 0;   ///< at least so many characters
+  std::optional<std::size_t> precision = {};  ///< digits, or the most characters of a text
   char type = '\0';
 };
 

@@ -220,7 +220,8 @@ class template_parser {
   }
 
   statement parse_call(std::size_t line) {
-    macro_statement body{.name = "caller"};
+    macro_statement body;
+    body.name = "caller";
     if (lexemes_.is_symbol("(")) parse_signature(body);
     auto called = expressions_.parse();
     auto* macro_call = std::get_if<call>(&called->node);

@@ -82,13 +82,13 @@ struct sampling_row {
   float repetition_penalty = 1;
   float presence_penalty = 0;
   float frequency_penalty = 0;
-  sampling_key key;
-  list_part biases;     ///< added to the logits first
-  list_part held_back;  ///< in the list of biases, too: logits set to minus infinity after the penalties
-  list_part counts;     ///< of the history, if a penalty needs them
-  list_part mask;       ///< a bit for each token: other logits are set to minus infinity last; empty: none are
+  sampling_key key = {};
+  list_part biases = {};     ///< added to the logits first
+  list_part held_back = {};  ///< in the list of biases, too: logits set to minus infinity after the penalties
+  list_part counts = {};     ///< of the history, if a penalty needs them
+  list_part mask = {};       ///< a bit for each token: other logits are set to minus infinity last; empty: none are
   sampled_logprobs logprobs = sampled_logprobs::none;
-  list_part top;  ///< of what is returned: the most probable tokens; id -1 where fewer are possible
+  list_part top = {};  ///< of what is returned: the most probable tokens; id -1 where fewer are possible
 };
 
 /// What a guide allows, which is worked out where a row is sampled.

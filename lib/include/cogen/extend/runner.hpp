@@ -30,12 +30,12 @@ class text_encoder;
 
 /// The result of one row of a step: an error, or what it wanted.
 struct row_output {
-  diagnostics error;
-  sampled_token chosen;    ///< for scheduler::output::sample
-  logits scores;           ///< for scheduler::output::last_logits and all_logits
-  token predicted = -1;    ///< what the model's own layer expects after `chosen`; -1: nothing
-  bool late = false;       ///< a guide takes too long: the engine samples from `scores` later, without the runner
-  bool ends_text = false;  ///< `chosen` completes a text that a guide constrains: nothing but its end may follow
+  diagnostics error = {};
+  sampled_token chosen = {};  ///< for scheduler::output::sample
+  logits scores = {};         ///< for scheduler::output::last_logits and all_logits
+  token predicted = -1;       ///< what the model's own layer expects after `chosen`; -1: nothing
+  bool late = false;          ///< a guide takes too long: the engine samples from `scores` later, without the runner
+  bool ends_text = false;     ///< `chosen` completes a text that a guide constrains: nothing but its end may follow
 };
 
 /// Receives the end of each swap-out and swap-in of a step, once: null, or its error. Thread-safe, also before launch()

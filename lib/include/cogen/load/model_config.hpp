@@ -32,21 +32,21 @@ enum class rope_kind {
 struct rope_config {
   rope_kind kind = rope_kind::standard;
   double theta = 10000;
-  std::int64_t rotary_dim = 0;             ///< dimensions of a head that are rotated; even, 2 to head_dim, in every
-                                           ///< layer that rotates
-  double factor = 1;                       ///< linear, llama3, yarn
-  double low_freq_factor = 1;              ///< llama3
-  double high_freq_factor = 4;             ///< llama3
-  std::int64_t original_positions = 0;     ///< the context before scaling; 0: not given
-  std::optional<double> attention_factor;  ///< yarn, longrope: if given, replaces the one computed from factor
-  std::optional<double> long_attention_factor;  ///< longrope: if given, the one in caches with more room
-  double beta_fast = 32;                        ///< yarn
-  double beta_slow = 1;                         ///< yarn
-  std::optional<double> mscale;                 ///< yarn
-  std::optional<double> mscale_all_dim;         ///< yarn; also of the scores of latent attention
-  bool truncate = true;                         ///< yarn: the ramp's ends are rounded outwards to whole dimensions
-  std::vector<float> frequency_factors;         ///< listed, longrope: [rotary_dim / 2]
-  std::vector<float> long_factors;              ///< longrope: likewise
+  std::int64_t rotary_dim = 0;          ///< dimensions of a head that are rotated; even, 2 to head_dim, in every
+                                        ///< layer that rotates
+  double factor = 1;                    ///< linear, llama3, yarn
+  double low_freq_factor = 1;           ///< llama3
+  double high_freq_factor = 4;          ///< llama3
+  std::int64_t original_positions = 0;  ///< the context before scaling; 0: not given
+  std::optional<double> attention_factor = {};  ///< yarn, longrope: if given, replaces the one computed from factor
+  std::optional<double> long_attention_factor = {};  ///< longrope: if given, the one in caches with more room
+  double beta_fast = 32;                             ///< yarn
+  double beta_slow = 1;                              ///< yarn
+  std::optional<double> mscale = {};                 ///< yarn
+  std::optional<double> mscale_all_dim = {};         ///< yarn; also of the scores of latent attention
+  bool truncate = true;                              ///< yarn: the ramp's ends are rounded outwards to whole dimensions
+  std::vector<float> frequency_factors = {};         ///< listed, longrope: [rotary_dim / 2]
+  std::vector<float> long_factors = {};              ///< longrope: likewise
   friend bool operator==(const rope_config&, const rope_config&) = default;
 };
 

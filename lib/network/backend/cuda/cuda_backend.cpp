@@ -1,5 +1,6 @@
 #include "network/backend/cuda/cuda_backend.hpp"
 
+#include "network/backend/cuda/batch_invariance.hpp"
 #include "network/backend/cuda/cuda_capture.hpp"
 #include "network/backend/cuda/cuda_host_memory.hpp"
 #include "network/backend/cuda/cuda_operators.hpp"
@@ -31,6 +32,9 @@ class cuda_backend final : public backend {
   std::unique_ptr<stream> make_stream() const override { return make_cuda_stream(number_); }
   std::unique_ptr<operators> make_operators() const override {
     return make_cuda_operators(number_, switches_, attended_);
+  }
+  void check_batch_invariance(std::optional<std::string_view> part) const override {
+    if (part) refuse_batch_invariance(*part);
   }
   std::unique_ptr<operators> make_batch_invariant_operators() const override {
     return make_batch_invariant_cuda_operators(number_);

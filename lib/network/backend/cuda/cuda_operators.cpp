@@ -1,6 +1,6 @@
 #include "network/backend/cuda/cuda_operators.hpp"
 
-#include "network/backend/cuda/batch_invariant_parts.hpp"
+#include "network/backend/cuda/batch_invariance.hpp"
 #include "network/backend/cuda/cuda_attention.hpp"
 #include "network/backend/cuda/cuda_products.hpp"
 #include "network/backend/cuda/kernel_operands.hpp"
@@ -221,7 +221,7 @@ class cuda_operators final : public tensor_operators {
   void attend(const qkv_rows& numbers, const attention_shape& shape, const step_rows& rows,
               const cache::device_layer& layer, const at::Tensor& out) override {
     if (!scores_have_kernel(shape) || !layer_has_kernel(layer, numbers, shape)) {
-      if (batch_invariant_) refuse_batch_invariant("attention with such heads");
+      if (batch_invariant_) refuse_batch_invariance("attention with such heads");
       return tensor_operators::attend(numbers, shape, rows, layer, out);
     }
     attention_.attend(numbers, shape, rows, layer, out);
@@ -344,8 +344,7 @@ std::unique_ptr<operators> make_cuda_operators(int device, const backend_switche
 }
 
 std::unique_ptr<operators> make_batch_invariant_cuda_operators(int device) {
-  return make_batch_invariant_parts(
-      std::make_unique<cuda_operators>(*at::cuda::getDeviceProperties(device), true, backend_switches{}, nullptr));
+  return std::make_unique<cuda_operators>(*at::cuda::getDeviceProperties(device), true, backend_switches{}, nullptr);
 }
 
 }  // namespace cogen::device

@@ -1,6 +1,6 @@
 #include "network/backend/cuda/cuda_products.hpp"
 
-#include "network/backend/cuda/batch_invariant_parts.hpp"
+#include "network/backend/cuda/batch_invariance.hpp"
 #include "network/backend/fp8_product.hpp"
 #include "network/backend/tensor/norms.hpp"
 #include "network/kernels/dequantize_cuda.hpp"
@@ -105,7 +105,7 @@ cuda_products::cuda_products(const cudaDeviceProp& device, bool batch_invariant)
 
 bool cuda_products::has_kernel(const at::Tensor& x, const projection& linear) const {
   if (!batch_invariant_) return product_has_kernel(x, linear);
-  if (!is_aligned(x.size(1))) refuse_batch_invariant("products of rows whose lengths are no multiples of 8");
+  if (!is_aligned(x.size(1))) refuse_batch_invariance("products of rows whose lengths are no multiples of 8");
   return true;
 }
 
@@ -138,7 +138,7 @@ cuda_products::product_of_rows cuda_products::product_of_norm(const norm_input& 
 
 at::Tensor cuda_products::rows_for(const projection& linear, const at::Tensor& x, const norm& pre_norm) const {
   if (norm_has_kernel(x, pre_norm)) return normed_by_kernel(x, pre_norm);
-  if (batch_invariant_ && pre_norm.weight.defined()) refuse_batch_invariant("norms of such rows");
+  if (batch_invariant_ && pre_norm.weight.defined()) refuse_batch_invariance("norms of such rows");
   return device::normed(x, pre_norm).to(numbers_of(linear).scalar_type()).contiguous();
 }
 

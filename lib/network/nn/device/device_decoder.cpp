@@ -1,12 +1,13 @@
 #include "network/nn/device/device_decoder.hpp"
 
+#include "network/models/batch_invariance.hpp"
 #include "network/models/tensor_shards.hpp"
 #include "network/nn/blocks.hpp"
 #include "network/nn/device/device_pass.hpp"
+#include "network/nn/device/scratch_widths.hpp"
 #include "network/nn/kept_sinks.hpp"
 #include "network/nn/part_reader.hpp"
 #include "network/nn/pooler.hpp"
-#include "network/nn/scratch_widths.hpp"
 #include "network/nn/text_memory.hpp"
 #include "network/nn/weight_bytes.hpp"
 
@@ -61,6 +62,7 @@ class device_decoder final : public device_network {
         hidden_(config.hidden),
         specs_(cached_layers_of(spec)),
         generates_(!models::is_encoder_only(spec)),
+        batch_variant_part_(models::batch_variant_part(spec)),
         keeps_sinks_(keeps_sinks(spec)),
         encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
         embedding_(read.read(spec.embedding)),
@@ -80,6 +82,7 @@ class device_decoder final : public device_network {
   at::Device device() const noexcept override { return embedding_.table.weights.device(); }
 
   device::collectives* ranks() const noexcept override { return ranks_.get(); }
+  std::optional<std::string_view> batch_variant_part() const noexcept override { return batch_variant_part_; }
 
   device_scratch make_scratch(std::int64_t tokens, bool sinks) const override {
     if (sinks && !keeps_sinks_) refuse_sinks();
@@ -177,6 +180,7 @@ class device_decoder final : public device_network {
   std::int64_t hidden_;
   std::vector<cache::kv_cache_spec> specs_;
   bool generates_;
+  std::optional<std::string_view> batch_variant_part_;
   bool keeps_sinks_;
   std::optional<device_encoder> encoder_;
   device::embedding embedding_;

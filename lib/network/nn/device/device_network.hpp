@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 namespace cogen::nn {
@@ -94,6 +96,9 @@ class device_network {
   /// no encoder.
   virtual void encode(device::operators& ops, const device::step_rows& rows, const at::Tensor& last,
                       const device_memory& memory, const device_scratch& scratch) const = 0;
+
+  /// As models::batch_variant_part().
+  virtual std::optional<std::string_view> batch_variant_part() const noexcept { return std::nullopt; }
 
   virtual bool generates() const noexcept { return true; }
 

@@ -19,7 +19,7 @@ namespace cogen::scheduler {
 /// sampled tokens.
 struct sequence_options {
   /// Sampling one of these ends the run; it is reported, but not appended.
-  std::vector<token> end_tokens;
+  std::vector<token> end_tokens = {};
 
   /// Tokens it may sample over all of its runs. Once none are left, a sampling run feeds its tokens and finishes.
   int max_new_tokens = std::numeric_limits<int>::max();

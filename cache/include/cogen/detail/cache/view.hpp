@@ -72,15 +72,15 @@ struct quantized_plane {
 /// In each block the keys of head h begin `h * key_bytes` bytes after the block, its values `value_offset + h *
 /// value_bytes` bytes after it, each as its codec quantizes 64 tokens of one head.
 struct quantized_view {
-  quantized_plane keys;
-  quantized_plane values;
+  quantized_plane keys = {};
+  quantized_plane values = {};
   std::int64_t block_stride = 0;
   std::int64_t key_bytes = 0;
   std::int64_t value_bytes = 0;
   std::int64_t value_offset = 0;
   int residual = 0;
   int ranges = 0;
-  kv_range range[2];
+  kv_range range[2] = {};
 
   /// Where block `number` begins.
   std::byte* block(std::int64_t number) const {
@@ -102,13 +102,13 @@ struct kv_view {
   int kv_heads = 0;
   int head_dim = 0;
   int latent_dim = 0;
-  attention_span span;
+  attention_span span = {};
   std::int64_t block_stride = 0;
   std::int64_t head_stride = 0;
   std::int64_t value_offset = 0;
   int ranges = 0;
-  kv_range range[2];
-  quantized_view quantized;
+  kv_range range[2] = {};
+  quantized_view quantized = {};
 
   int value_dim() const { return latent_dim > 0 ? latent_dim : head_dim; }
 

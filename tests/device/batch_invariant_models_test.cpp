@@ -1,15 +1,15 @@
 // What models a batch-invariant engine on a GPU runs, and what it refuses.
-#include "network/backend/cuda/batch_invariant_parts.hpp"
-
 #include "../engine/model_engines.hpp"
 #include "device_models.hpp"
-#include "network/backend/reference/reference_operators.hpp"
+#include "network/backend/cuda/batch_invariance.hpp"
 #include "plain_backend.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
 #include <boost/test/data/test_case.hpp>
 
+#include <optional>
 #include <ostream>
+#include <string_view>
 
 namespace cogen::test {
 
@@ -20,8 +20,8 @@ namespace data = boost::unit_test::data;
 /// Computes everything, and says what a GPU says.
 class strict_backend final : public plain_backend {
  public:
-  std::unique_ptr<device::operators> make_batch_invariant_operators() const override {
-    return device::make_batch_invariant_parts(std::make_unique<device::reference_operators>());
+  void check_batch_invariance(std::optional<std::string_view> part) const override {
+    if (part) device::refuse_batch_invariance(*part);
   }
 };
 
@@ -55,7 +55,7 @@ constexpr refused_model refused[] = {{"gpt2_published", "layer norms"},
                                      {"qwen3_5_typed", "norms with an offset or a bias"},
                                      {"rwkv_published", "norms of embeddings"}};
 
-BOOST_AUTO_TEST_SUITE(device_batch_invariant_parts)
+BOOST_AUTO_TEST_SUITE(device_batch_invariant_models)
 
 BOOST_DATA_TEST_CASE(parts_of_kernels_run,
                      data::make({"llama_default", "llama_yarn", "mistral_window", "qwen2_published"}), name) {
