@@ -3,7 +3,8 @@
 # and examples can be configured without LibTorch, too.
 include(${CMAKE_CURRENT_LIST_DIR}/steps.cmake)
 set(model ${DEPS}/model/SmolLM2-135M-Instruct.Q4_1.gguf)
-run(${CMAKE_COMMAND} ${CONFIGURATION} -DCOGEN_WERROR=ON -DCOGEN_INSTALL=ON -DCOGEN_FOLDER=${REPOSITORY} -DCOGEN_DEPS=${DEPS}
+run(${CMAKE_COMMAND} ${CONFIGURATION} -DCOGEN_WERROR=ON -DCOGEN_TORCH=OFF -DCOGEN_INSTALL=ON
+  -DCOGEN_FOLDER=${REPOSITORY} -DCOGEN_DEPS=${DEPS}
   -S ${CONSUMER} -B ${FOLDER})
 run(${CMAKE_COMMAND} --build ${FOLDER})
 run(${FOLDER}/consumer ${model})
