@@ -2,6 +2,7 @@
 # itself, so that who asks for one is asked for what that one needs.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME dev)
 
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/cogen)
 set(components values scheduler json tokenizer chat_template checkpoint cache cogen)
@@ -38,8 +39,15 @@ install(FILES
   ${PROJECT_BINARY_DIR}/cogenConfigVersion.cmake
   cmake/Compiler.cmake cmake/LibTorch.cmake cmake/LibTorchCuda.cmake
   DESTINATION ${package_folder})
-install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/cogen)
+include(cmake/PkgConfig.cmake)
+
+# A Debian package says these things in its file "copyright".
+set(doc_folder ${CMAKE_INSTALL_DATADIR}/doc/cogen)
+install(FILES LICENSE DESTINATION ${doc_folder} COMPONENT license)
 if(COGEN_XGRAMMAR)  # its objects are in the library
-  install(FILES ${COGEN_XGRAMMAR_ROOT}/LICENSE ${COGEN_XGRAMMAR_ROOT}/NOTICE
-    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/cogen/xgrammar)
+  install(FILES ${COGEN_XGRAMMAR_ROOT}/LICENSE ${COGEN_XGRAMMAR_ROOT}/NOTICE DESTINATION ${doc_folder}/xgrammar
+    COMPONENT license)
+endif()
+if(PROJECT_IS_TOP_LEVEL)
+  include(cmake/Package.cmake)
 endif()

@@ -93,7 +93,7 @@ void add_model_options(po::options_description& options, command_line& arguments
   add("no-prefix-caching", po::bool_switch(&arguments.no_prefix_caching),
       "computes equal beginnings of prompts each time");
   add("prefix-cache-directory", po::value(&arguments.prefix_cache), "keeps cached prefixes there between two runs");
-  add("slot-save-path", po::value(&arguments.slot_save_path), "the directory of /slots/{id}?action=save and restore");
+  add("slot-save-path", po::value(&arguments.slot_save_path), "the directory where /slots/{id} saves and restores");
   add("slot-save-gib", with_default(arguments.slot_save_gib), "of a key's files there: more are refused");
   add("session-uploads", po::bool_switch(&arguments.session_uploads),
       "allows PUT /slots/{id}/session without keys, too: what anyone uploads then answers everyone");

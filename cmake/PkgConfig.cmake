@@ -1,0 +1,38 @@
+# A pkg-config file for each library. All of them are static, so what one needs is needed by whoever links it: nothing is
+# private. They find their prefix from where they lie.
+file(RELATIVE_PATH up ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+string(REGEX REPLACE "/$" "" PC_PREFIX "\${pcfiledir}/${up}")
+file(RELATIVE_PATH PC_LIBDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_LIBDIR})
+file(RELATIVE_PATH PC_INCLUDEDIR ${CMAKE_INSTALL_PREFIX} ${CMAKE_INSTALL_FULL_INCLUDEDIR})
+
+# cogen_pkg_config(<component> <description> [REQUIRES <module>...] [LIBS <flag>...] [CFLAGS <flag>...])
+function(cogen_pkg_config component PC_DESCRIPTION)
+  cmake_parse_arguments(PARSE_ARGV 2 PC "" "" "REQUIRES;LIBS;CFLAGS")
+  set(PC_NAME cogen-${component})
+  set(library cogen_${component})
+  if(component STREQUAL "cogen")
+    set(PC_NAME cogen)
+    set(library cogen)
+  endif()
+  list(PREPEND PC_LIBS -l${library})
+  foreach(list IN ITEMS REQUIRES LIBS CFLAGS)
+    list(JOIN PC_${list} " " PC_${list})
+  endforeach()
+  configure_file(cmake/cogen.pc.in ${PROJECT_BINARY_DIR}/${PC_NAME}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${PC_NAME}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endfunction()
+
+cogen_pkg_config(scheduler "Plans of the steps that a batch of sequences takes")
+cogen_pkg_config(cache "KV caches of running sequences" LIBS -pthread CFLAGS -pthread)
+cogen_pkg_config(json "JSON as cogen's files hold it" LIBS -lboost_json)
+cogen_pkg_config(tokenizer "Tokenizers of language models" REQUIRES cogen-json libpcre2-8 libutf8proc)
+cogen_pkg_config(chat_template "Chat templates of language models" REQUIRES cogen-tokenizer)
+cogen_pkg_config(checkpoint "Files of language models" REQUIRES cogen-json fmt libxxhash)
+list(TRANSFORM COGEN_ASIO_DEFINITIONS PREPEND -D OUTPUT_VARIABLE definitions)
+set(mpi "")
+if(COGEN_MPI)
+  set(mpi ${MPI_CXX_LIBRARIES})
+endif()
+cogen_pkg_config(cogen "${PROJECT_DESCRIPTION}"
+  REQUIRES cogen-cache cogen-chat_template cogen-checkpoint cogen-scheduler fmt
+  LIBS ${mpi} CFLAGS -pthread ${definitions})

@@ -1,0 +1,82 @@
+# Runs cmake/vcpkg/portfile.cmake where there is no vcpkg: what the port calls is done here as vcpkg does it for the
+# release build of x64-linux. The installed tree is FOLDER.
+#   cmake -DBUILD=<folder> -DFOLDER=<folder> [-DFEATURES=structured-output] -P tests/package/vcpkg.cmake
+cmake_minimum_required(VERSION 3.25)
+cmake_path(GET CMAKE_CURRENT_LIST_DIR PARENT_PATH tests)
+cmake_path(GET tests PARENT_PATH repository)
+set(PORT cogen)
+set(CURRENT_PORT_DIR ${repository}/cmake/vcpkg)
+set(CURRENT_PACKAGES_DIR ${FOLDER})
+file(REMOVE_RECURSE ${FOLDER})
+
+function(run)
+  execute_process(COMMAND ${ARGV} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+function(vcpkg_check_features)
+  cmake_parse_arguments(PARSE_ARGV 0 given "" "OUT_FEATURE_OPTIONS" "FEATURES")
+  set(options "")
+  while(given_FEATURES)
+    list(POP_FRONT given_FEATURES feature option)
+    if(feature IN_LIST FEATURES)
+      list(APPEND options -D${option}=ON)
+    else()
+      list(APPEND options -D${option}=OFF)
+    endif()
+  endwhile()
+  set(${given_OUT_FEATURE_OPTIONS} ${options} PARENT_SCOPE)
+endfunction()
+
+function(vcpkg_find_acquire_program variable)
+  find_program(${variable} pkg-config REQUIRED)
+  set(${variable} ${${variable}} PARENT_SCOPE)
+endfunction()
+
+function(vcpkg_cmake_configure)
+  cmake_parse_arguments(PARSE_ARGV 0 given "" "SOURCE_PATH" "OPTIONS")
+  run(${CMAKE_COMMAND} -G Ninja -S ${given_SOURCE_PATH} -B ${BUILD} -DCMAKE_BUILD_TYPE=Release
+    -DCMAKE_INSTALL_PREFIX=${CURRENT_PACKAGES_DIR} -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF ${given_OPTIONS})
+endfunction()
+
+function(vcpkg_cmake_install)
+  run(${CMAKE_COMMAND} --build ${BUILD} --target install)
+endfunction()
+
+# Package files of CMake go to share/<port>, two folders below the prefix instead of three.
+function(vcpkg_cmake_config_fixup)
+  cmake_parse_arguments(PARSE_ARGV 0 given "" "CONFIG_PATH" "")
+  file(MAKE_DIRECTORY ${CURRENT_PACKAGES_DIR}/share)
+  file(RENAME ${CURRENT_PACKAGES_DIR}/${given_CONFIG_PATH} ${CURRENT_PACKAGES_DIR}/share/${PORT})
+  file(REMOVE_RECURSE ${CURRENT_PACKAGES_DIR}/lib/cmake)
+  file(GLOB files ${CURRENT_PACKAGES_DIR}/share/${PORT}/*.cmake)
+  set(up "get_filename_component(_IMPORT_PREFIX \"\${_IMPORT_PREFIX}\" PATH)\n")
+  foreach(file IN LISTS files)
+    file(READ ${file} text)
+    string(REPLACE "${up}${up}${up}" "${up}${up}" text "${text}")
+    string(REPLACE "\${CMAKE_CURRENT_LIST_DIR}/../../../" "\${CMAKE_CURRENT_LIST_DIR}/../../" text "${text}")
+    file(WRITE ${file} "${text}")
+  endforeach()
+endfunction()
+
+# A relocatable prefix is all that vcpkg asks of these files.
+function(vcpkg_fixup_pkgconfig)
+  file(GLOB files ${CURRENT_PACKAGES_DIR}/lib/pkgconfig/*.pc)
+  foreach(file IN LISTS files)
+    file(READ ${file} text)
+    if(NOT text MATCHES "^prefix=\\\${pcfiledir}/")
+      message(FATAL_ERROR "${file} has a fixed prefix")
+    endif()
+  endforeach()
+endfunction()
+
+function(vcpkg_install_copyright)
+  cmake_parse_arguments(PARSE_ARGV 0 given "" "" "FILE_LIST")
+  set(text "")
+  foreach(file IN LISTS given_FILE_LIST)
+    file(READ ${file} more)
+    string(APPEND text "${more}\n")
+  endforeach()
+  file(WRITE ${CURRENT_PACKAGES_DIR}/share/${PORT}/copyright "${text}")
+endfunction()
+
+include(${CURRENT_PORT_DIR}/portfile.cmake)
