@@ -8,16 +8,16 @@
 namespace cogen::cache {
 namespace {
 
-template <class Bits>
-void store(const float* source, std::int64_t count, std::byte* target, std::int64_t stride, Bits (*bits_of)(float)) {
+template <auto bits_of>
+void store(const float* source, std::int64_t count, std::byte* target, std::int64_t stride) {
   for (std::int64_t i = 0; i < count; ++i) {
-    const Bits bits = bits_of(source[i]);
+    const auto bits = bits_of(source[i]);
     std::memcpy(target + i * stride * static_cast<std::int64_t>(sizeof(bits)), &bits, sizeof(bits));
   }
 }
 
-template <class Bits>
-void load(const std::byte* source, std::int64_t count, float* target, std::int64_t stride, float (*number_of)(Bits)) {
+template <class Bits, auto number_of>
+void load(const std::byte* source, std::int64_t count, float* target, std::int64_t stride) {
   for (std::int64_t i = 0; i < count; ++i) {
     Bits bits;
     std::memcpy(&bits, source + i * stride * static_cast<std::int64_t>(sizeof(bits)), sizeof(bits));
@@ -34,11 +34,11 @@ float same(float number) { return number; }
 void store_numbers(scalar type, const float* source, std::int64_t count, std::byte* target, std::int64_t stride) {
   switch (type) {
     case scalar::f32:
-      return store<float>(source, count, target, stride, same);
+      return store<same>(source, count, target, stride);
     case scalar::f16:
-      return store<std::uint16_t>(source, count, target, stride, f32_to_f16);
+      return store<f32_to_f16>(source, count, target, stride);
     case scalar::bf16:
-      return store<std::uint16_t>(source, count, target, stride, f32_to_bf16);
+      return store<f32_to_bf16>(source, count, target, stride);
     case scalar::fp8:
       refuse_fp8();
   }
@@ -47,11 +47,11 @@ void store_numbers(scalar type, const float* source, std::int64_t count, std::by
 void load_numbers(scalar type, const std::byte* source, std::int64_t count, float* target, std::int64_t stride) {
   switch (type) {
     case scalar::f32:
-      return load<float>(source, count, target, stride, same);
+      return load<float, same>(source, count, target, stride);
     case scalar::f16:
-      return load<std::uint16_t>(source, count, target, stride, f16_to_f32);
+      return load<std::uint16_t, f16_to_f32>(source, count, target, stride);
     case scalar::bf16:
-      return load<std::uint16_t>(source, count, target, stride, bf16_to_f32);
+      return load<std::uint16_t, bf16_to_f32>(source, count, target, stride);
     case scalar::fp8:
       refuse_fp8();
   }
