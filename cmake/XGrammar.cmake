@@ -36,7 +36,8 @@ target_include_directories(cogen_xgrammar PRIVATE ${PROJECT_SOURCE_DIR}/lib)
 # Its messages go to what lib/answers/grammar defines, instead of the standard error stream.
 target_compile_definitions(cogen_xgrammar PRIVATE
   XGRAMMAR_ENABLE_CPPTRACE=0 XGRAMMAR_ENABLE_INTERNAL_CHECK=0 XGRAMMAR_LOG_CUSTOMIZE=1)
-target_compile_options(cogen_xgrammar PRIVATE -w "SHELL:-include answers/grammar/xgrammar_steps.hpp")
+target_compile_options(cogen_xgrammar PRIVATE -w "SHELL:-include answers/grammar/xgrammar_steps.hpp"
+  -fmacro-prefix-map=${COGEN_XGRAMMAR_ROOT}=xgrammar)  # its messages name no folder of the builder
 if(COGEN_SANITIZE MATCHES "undefined")
   target_compile_options(cogen_xgrammar PRIVATE -fno-sanitize=undefined)
 endif()
