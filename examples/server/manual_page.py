@@ -1,4 +1,4 @@
-"""Writes cogen-server's manual page from what its --help prints: manual_page.py PAGE.gz PROGRAM"""
+"""Writes cogen-server's manual page from what its --help prints: manual_page.py PAGE.gz PROGRAM..."""
 
 import gzip
 import re
@@ -66,10 +66,10 @@ def options_of(lines):
 
 
 def main():
-    path, program = sys.argv[1:]
+    path, *program = sys.argv[1:]
 
     def printed(option):
-        return subprocess.run([program, option], check=True, capture_output=True, text=True).stdout
+        return subprocess.run([*program, option], check=True, capture_output=True, text=True).stdout
 
     description, _, *lines = [line for line in printed("--help").splitlines() if line.strip()]
     page = FRONT.format(version=printed("--version").strip(), description=escaped(description)) + options_of(lines) + BACK
