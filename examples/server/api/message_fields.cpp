@@ -34,7 +34,7 @@ std::string text_of(const field_reader& fields, std::string_view name) {
   return result;
 }
 
-json::object call_of(const field_reader& part) {
+json::object tool_use(const field_reader& part) {
   return {{"id", part.required_text("id")},
           {"type", "function"},
           {"function", {{"name", part.required_text("name")}, {"arguments", read_arguments(part, "input")}}}};
@@ -60,7 +60,7 @@ void read_message(const field_reader& message, cogen::chat_messages& messages) {
     } else if (type == "thinking") {
       append_text(reasoning, part.required_text("thinking"));
     } else if (type == "tool_use") {
-      calls.push_back(call_of(part));
+      calls.push_back(tool_use(part));
     } else if (type == "tool_result") {
       has_results = true;
       messages.push_back(
@@ -89,7 +89,7 @@ bool is_begun_answer(const cogen::chat_messages& messages) {
   return !messages.empty() && messages.back().role == "assistant" && !messages.back().content.empty();
 }
 
-json::array read_tools(const field_reader& body) {
+json::array read_message_tools(const field_reader& body) {
   json::array tools;
   body.for_each("tools", [&](const field_reader& tool) {
     json::object function{{"name", tool.required_text("name")}};
@@ -112,7 +112,7 @@ cogen::tool_choice choice_of(const field_reader& choice) {
   choice.refuse("type", "auto, any, tool or none");
 }
 
-void read_tool_choice(const field_reader& body, cogen::request& request) {
+void read_message_tool_choice(const field_reader& body, cogen::request& request) {
   const auto choice = body.fields("tool_choice");
   if (!choice) return;
   request.tool_choice = choice_of(*choice);
@@ -142,8 +142,8 @@ generation read_message_request(const field_reader& body, const sender& client, 
   auto messages = read_conversation(body);
   wanted.request.continue_final_message = is_begun_answer(messages);
   wanted.request.prompt = std::move(messages);
-  wanted.request.tools = read_tools(body);
-  read_tool_choice(body, wanted.request);
+  wanted.request.tools = read_message_tools(body);
+  read_message_tool_choice(body, wanted.request);
   if (const auto* variables = body.object("chat_template_kwargs")) wanted.request.chat_template_kwargs = *variables;
   read_thinking(body, wanted.request);
   if (auto format = read_format(body)) wanted.request.response_format = std::move(*format);

@@ -86,7 +86,7 @@ net::awaitable<void> send_chat(call& client, cogen::stream_group& streams, const
   co_await client.client.respond({.body = std::move(text)});
 }
 
-api::generation read(const call& client, const api::field_reader& body, const served_model& model) {
+api::generation read_chat(const call& client, const api::field_reader& body, const served_model& model) {
   api::generation wanted;
   const auto defaults = api::route_defaults().with(model.generation);
   api::read_generation(body, api::sender_of(client.request(), client.tenant), defaults, &model.tokenizer(), wanted);
@@ -98,7 +98,7 @@ api::generation read(const call& client, const api::field_reader& body, const se
 }  // namespace
 
 net::awaitable<void> chat_completions(call& client) {
-  auto wanted = co_await read_fields(client, read);
+  auto wanted = co_await read_fields(client, read_chat);
   auto& model = *client.model;
   const auto& vocabulary = model.tokenizer();
   const api::answer_head head{.id = api::new_id("chatcmpl-"),

@@ -25,7 +25,7 @@ struct completion_request {
   bool logprobs = false;
 };
 
-completion_request read(const call& client, const api::field_reader& body, const served_model& model) {
+completion_request read_completion(const call& client, const api::field_reader& body, const served_model& model) {
   completion_request wanted;
   const auto& tokens = model.tokenizer();
   const auto defaults = api::route_defaults{.min_max_tokens = 0}.with(model.generation);
@@ -151,7 +151,7 @@ net::awaitable<void> send_texts(call& client, cogen::stream_group& streams, cons
 }  // namespace
 
 net::awaitable<void> completions(call& client) {
-  auto wanted = co_await read_fields(client, read);
+  auto wanted = co_await read_fields(client, read_completion);
   auto& model = *client.model;
   const auto& vocabulary = model.tokenizer();
   const api::answer_head head{

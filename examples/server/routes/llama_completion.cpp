@@ -49,7 +49,7 @@ wanted_completion read_settings(const call& client, const api::field_reader& bod
   return wanted;
 }
 
-wanted_completion read(const call& client, const api::field_reader& body, const served_model& model) {
+wanted_completion read_llama_completion(const call& client, const api::field_reader& body, const served_model& model) {
   auto wanted = read_settings(client, body, model);
   api::check_generations(body, api::count_prompts(body, "prompt"), wanted.generation.n);
   const api::prompt_tokenizer tokenizer{&model.tokenizer(), model.max_length,
@@ -274,7 +274,7 @@ net::awaitable<void> complete(call& client, reader read) {
 
 }  // namespace
 
-net::awaitable<void> llama_completion(call& client) { return complete(client, read); }
+net::awaitable<void> llama_completion(call& client) { return complete(client, read_llama_completion); }
 net::awaitable<void> infill(call& client) { return complete(client, read_infill); }
 
 }  // namespace server

@@ -15,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr api::route_defaults defaults{.min_max_tokens = 0};  // which only fills the prefix cache
+constexpr api::route_defaults message_defaults{.min_max_tokens = 0};  // which only fills the prefix cache
 
 /// Why an answer ended, in Anthropic's words, and the text that did it.
 json::object ending_of(cogen::finish_reason reason, bool has_calls, const std::vector<std::string>& stop) {
@@ -30,7 +30,7 @@ json::object ending_of(cogen::finish_reason reason, bool has_calls, const std::v
   return ending;
 }
 
-json::object usage_of(const cogen::usage& usage) {
+json::object message_usage(const cogen::usage& usage) {
   return {{"input_tokens", usage.prompt_tokens - usage.cached_tokens},
           {"cache_creation_input_tokens", 0},
           {"cache_read_input_tokens", usage.cached_tokens},
@@ -77,7 +77,7 @@ json::object message_object(const std::string& id, const std::string& model, jso
           {"content", std::move(content)},
           {"stop_reason", ending.at("stop_reason")},
           {"stop_sequence", ending.at("stop_sequence")},
-          {"usage", usage_of(usage)}};
+          {"usage", message_usage(usage)}};
 }
 
 class message_events final : public event_writer {
@@ -107,7 +107,7 @@ class message_events final : public event_writer {
     for (const auto& block : blocks_.blocks()) has_calls = has_calls || block.type == api::block::kind::call;
     add(events, {{"type", "message_delta"},
                  {"delta", ending_of(*stream_.finish(), has_calls, stop_)},
-                 {"usage", usage_of(usage)}});
+                 {"usage", message_usage(usage)}});
     add(events, {{"type", "message_stop"}});
     return events;
   }
@@ -154,14 +154,14 @@ net::awaitable<void> send_message(call& client, cogen::stream_group& streams, co
       {.body = api::json_text(message_object(id, model, std::move(content), ending, answer.usage))});
 }
 
-api::generation read(const call& client, const api::field_reader& body, const served_model& model) {
+api::generation read_message(const call& client, const api::field_reader& body, const served_model& model) {
   return api::read_message_request(body, api::sender_of(client.request(), client.tenant),
-                                   defaults.with(model.generation), &model.tokenizer(), true);
+                                   message_defaults.with(model.generation), &model.tokenizer(), true);
 }
 
 /// Neither a format nor calls are compiled to count.
 cogen::request_estimate count(const call&, const api::field_reader& body, const served_model& model) {
-  auto request = api::read_message_request(body, {}, defaults, &model.tokenizer(), false).request;
+  auto request = api::read_message_request(body, {}, message_defaults, &model.tokenizer(), false).request;
   request.response_format.reset();
   request.tool_choice = {.type = cogen::tool_choice::kind::none};
   return model.engine->estimate(request);
@@ -170,7 +170,7 @@ cogen::request_estimate count(const call&, const api::field_reader& body, const 
 }  // namespace
 
 net::awaitable<void> messages(call& client) {
-  auto wanted = co_await read_fields(client, read);
+  auto wanted = co_await read_fields(client, read_message);
   auto& model = *client.model;
   const auto id = api::new_id("msg_");
   const bool stream = wanted.stream;

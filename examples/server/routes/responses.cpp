@@ -229,7 +229,7 @@ struct response_request {
   response_head head;
 };
 
-response_request read(const call& client, const api::field_reader& body, const served_model& model) {
+response_request read_response(const call& client, const api::field_reader& body, const served_model& model) {
   return {api::read_response_request(body, api::sender_of(client.request(), client.tenant),
                                      api::route_defaults().with(model.generation), &model.tokenizer()),
           head_of(body)};
@@ -238,7 +238,7 @@ response_request read(const call& client, const api::field_reader& body, const s
 }  // namespace
 
 net::awaitable<void> responses(call& client) {
-  auto [wanted, head] = co_await read_fields(client, read);
+  auto [wanted, head] = co_await read_fields(client, read_response);
   auto& model = *client.model;
   head.model = client.model_name;
   const bool stream = wanted.stream;

@@ -12,5 +12,6 @@ inline constexpr integer_range head_counts{1, 1 << 14};
 inline constexpr integer_range inner_widths{1, 1 << 24};
 inline constexpr integer_range position_counts{1, (std::int64_t{1} << 31) - 1};
 inline constexpr real_range rope_thetas{1, 1e15};
+inline constexpr real_range softcaps{1e-6, 1e6};
 
 }  // namespace cogen::load

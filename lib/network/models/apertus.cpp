@@ -6,7 +6,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields&, const load::model_config& config) {
+model_spec describe_apertus(const load::config_fields&, const load::model_config& config) {
   auto spec = decoder(config);
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
     auto attends = attention(config);
@@ -39,6 +39,6 @@ const family apertus{
                .rope_theta = 12e6,
                .rope_parameters = usual_rope,
                .activation = "xielu"},
-    .describe = describe};
+    .describe = describe_apertus};
 
 }  // namespace cogen::models

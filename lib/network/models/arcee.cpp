@@ -4,7 +4,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields&, const load::model_config& config) {
+model_spec describe_arcee(const load::config_fields&, const load::model_config& config) {
   auto spec = decoder(config);
   for (std::int64_t layer = 0; layer < config.layers; ++layer)
     add_layer(spec, config, layer, attention(config), plain_mlp(config, "up_proj", "down_proj"));
@@ -25,6 +25,6 @@ const family arcee{
                .rms_norm_eps = 1e-5,
                .activation = "relu2",
                .mlp_bias = false},
-    .describe = describe};
+    .describe = describe_arcee};
 
 }  // namespace cogen::models

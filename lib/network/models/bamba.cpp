@@ -8,7 +8,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_bamba(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Bamba's is silu");
   std::vector<bool> attends(static_cast<std::size_t>(config.layers));
   for (const auto layer : fields.integers("attn_layer_indices", {0, config.layers - 1}))
@@ -41,6 +41,6 @@ const family bamba{
                .rms_norm_eps = 1e-5,
                .partial_rotary = 0.5,
                .mlp_bias = false},
-    .describe = describe};
+    .describe = describe_bamba};
 
 }  // namespace cogen::models

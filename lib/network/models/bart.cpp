@@ -5,15 +5,15 @@ namespace cogen::models {
 namespace {
 
 /// Keys of the decoder; the encoder's own are read by like_bart().
-constexpr load::key_names keys{.hidden = "d_model",
-                               .layers = "decoder_layers",
-                               .heads = "decoder_attention_heads",
-                               .kv_heads = "",
-                               .head_dim = "",
-                               .intermediate = "decoder_ffn_dim",
-                               .rms_norm_eps = "",
-                               .sliding_window = "",
-                               .activation = "activation_function"};
+constexpr load::key_names bart_keys{.hidden = "d_model",
+                                    .layers = "decoder_layers",
+                                    .heads = "decoder_attention_heads",
+                                    .kv_heads = "",
+                                    .head_dim = "",
+                                    .intermediate = "decoder_ffn_dim",
+                                    .rms_norm_eps = "",
+                                    .sliding_window = "",
+                                    .activation = "activation_function"};
 
 constexpr load::family_fields fields_of(std::string_view name, std::int64_t vocabulary,
                                         const load::default_tokens& tokens, std::string_view activation,
@@ -22,7 +22,7 @@ constexpr load::family_fields fields_of(std::string_view name, std::int64_t voca
           .sizes = {.vocabulary = vocabulary, .hidden = 1024, .layers = 12, .heads = 16, .intermediate = 4096},
           .tokens = tokens,
           .gguf = {.known = false},
-          .keys = keys,
+          .keys = bart_keys,
           .max_positions = 1024,
           .rms_norm_eps = 1e-5,
           .activation = activation,

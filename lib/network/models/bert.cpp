@@ -41,7 +41,7 @@ mlp_spec mlp_of(const load::model_config& config) {
 }
 
 /// Each half of a layer is normed after it.
-void add_layer(model_spec& spec, const load::model_config& config, std::int64_t layer) {
+void add_encoder_layer(model_spec& spec, const load::model_config& config, std::int64_t layer) {
   const auto prefix = fmt::format("{}encoder.layer.{}.", spec.base, layer);
   spec.blocks.push_back({.part = attention_of(config),
                          .prefix = prefix + "attention.",
@@ -70,7 +70,7 @@ model_spec like_bert(const load::config_fields& fields, const load::model_config
                   .pooling = pooling_spec(),
                   .unread = {embeddings + "position_ids", base + "pooler.dense.weight", base + "pooler.dense.bias",
                              "cls.*", "lm_head.*"}};
-  for (std::int64_t layer = 0; layer < config.layers; ++layer) add_layer(spec, config, layer);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) add_encoder_layer(spec, config, layer);
   return spec;
 }
 

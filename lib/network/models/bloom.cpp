@@ -6,7 +6,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_bloom(const load::config_fields& fields, const load::model_config& config) {
   if (fields.boolean("apply_residual_connection_post_layernorm", false))
     fields.refuse("apply_residual_connection_post_layernorm", "only false is known");
   auto spec =
@@ -53,6 +53,6 @@ const family bloom{.title = "BLOOM",
                               .activation = "gelu_pytorch_tanh",
                               .tie_embeddings = true,
                               .rotary = false},
-                   .describe = describe};
+                   .describe = describe_bloom};
 
 }  // namespace cogen::models

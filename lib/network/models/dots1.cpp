@@ -6,7 +6,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_dots1(const load::config_fields& fields, const load::model_config& config) {
   auto experts = sigmoid_mixture(fields, config, {.experts = 128, .top_k = 6, .width = 1408});
   experts.router.renormalized = fields.boolean("norm_topk_prob", false);
   const auto first_window = fields.integer("max_window_layers", {0}, 62);
@@ -33,6 +33,6 @@ const family dots1{
                .sizes = {.vocabulary = 152064, .hidden = 4608, .layers = 62, .heads = 32, .intermediate = 10944},
                .kv_heads = 32,
                .sliding_window = 4096},
-    .describe = describe};
+    .describe = describe_dots1};
 
 }  // namespace cogen::models

@@ -4,7 +4,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_ernie4_5(const load::config_fields& fields, const load::model_config& config) {
   const bool bias = fields.boolean("use_bias", false);
   auto attends = attention(config);
   attends.rope->interleaved = true;
@@ -31,6 +31,6 @@ const family ernie4_5{
                .rms_norm_eps = 1e-5,
                .rope_theta = 500000,
                .tie_embeddings = true},
-    .describe = describe};
+    .describe = describe_ernie4_5};
 
 }  // namespace cogen::models

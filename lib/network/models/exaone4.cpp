@@ -6,7 +6,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_exaone4(const load::config_fields& fields, const load::model_config& config) {
   constexpr std::string_view key = "sliding_window_pattern";
   const auto pattern = fields.is(key, "LLLG") ? 4 : fields.integer(key, {0}, 4);  // three windows, then none
   const auto windows = sliding_layers(fields, config, [&](std::int64_t layer) {
@@ -38,6 +38,6 @@ const family exaone4{
                .sliding_window = 4096,
                .rms_norm_eps = 1e-5,
                .attention_bias = std::nullopt},
-    .describe = describe};
+    .describe = describe_exaone4};
 
 }  // namespace cogen::models

@@ -6,7 +6,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_falcon(const load::config_fields& fields, const load::model_config& config) {
   const bool grouped = fields.boolean("new_decoder_architecture", false);
   const bool parallel = grouped || fields.boolean("parallel_attn", true);
   const auto norms = fields.integer("num_ln_in_parallel_attn", {1, 2}, grouped ? 2 : 1);
@@ -63,6 +63,6 @@ const family falcon{.title = "Falcon",
                                .intermediate_factor = 4,
                                .activation = "gelu",
                                .tie_embeddings = true},
-                    .describe = describe};
+                    .describe = describe_falcon};
 
 }  // namespace cogen::models

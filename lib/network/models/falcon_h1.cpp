@@ -50,7 +50,7 @@ mamba2_spec scaled_mixer(const load::config_fields& fields, const load::model_co
   return mixer;
 }
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_falcon_h1(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Falcon-H1's is silu");
   const auto attends = scaled_attention(fields, config);
   const auto mixes = scaled_mixer(fields, config);
@@ -97,6 +97,6 @@ const family falcon_h1{
                .max_positions = 8192,
                .rms_norm_eps = 1e-5,
                .mlp_bias = false},
-    .describe = describe};
+    .describe = describe_falcon_h1};
 
 }  // namespace cogen::models

@@ -1,3 +1,4 @@
+#include "formats/checkpoint/field_ranges.hpp"
 #include "network/models/families.hpp"
 #include "network/models/gemma3_fields.hpp"
 #include "network/models/like_llama.hpp"
@@ -7,10 +8,8 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::key_names keys{.activation = "hidden_activation"};
+constexpr load::key_names gemma_keys{.activation = "hidden_activation"};
 constexpr float norm_offset = 1;
-constexpr load::real_range query_scalars{1e-6, 1e6};
-constexpr load::real_range caps{1e-6, 1e6};
 
 void refuse_encoders(const load::config_fields& fields) {
   constexpr std::string_view key = "use_bidirectional_attention";
@@ -27,7 +26,7 @@ model_spec gemma_decoder(const load::model_config& config) {
 
 float cap(const load::config_fields& fields, std::string_view key, double fallback) {
   if (fields.is_null(key)) return 0;
-  return static_cast<float>(fields.has(key) ? fields.real(key, caps) : fallback);
+  return static_cast<float>(fields.has(key) ? fields.real(key, load::softcaps) : fallback);
 }
 
 /// The first files say "gelu" and mean its approximation.
@@ -99,7 +98,7 @@ const family gemma2{
     .fields = {.family = "gemma2",
                .sizes = {.vocabulary = 256000, .hidden = 2304, .layers = 26, .heads = 8, .intermediate = 9216},
                .tokens = {.bos = 2, .pad = 0, .eos = 1},
-               .keys = keys,
+               .keys = gemma_keys,
                .kv_heads = 4,
                .head_dim = 256,
                .max_positions = 8192,
@@ -108,7 +107,7 @@ const family gemma2{
                .tie_embeddings = true},
     .describe = describe_gemma2};
 
-/// Gemma Team, arXiv:2503.19786: norms of queries and keys, and windows in most layers, which rotate otherwise.
+/// Gemma Team, arXiv:2503.19786: norms of queries and gemma_keys, and windows in most layers, which rotate otherwise.
 /// Schechter Vera et al., arXiv:2509.20354: EmbeddingGemma is one that attends both ways.
 const family gemma3_text{
     .title = "Gemma 3 (text)",
@@ -116,7 +115,7 @@ const family gemma3_text{
                .sizes = {.vocabulary = 262208, .hidden = 2304, .layers = 26, .heads = 8, .intermediate = 9216},
                .tokens = {.bos = 2, .pad = 0, .eos = 1},
                .gguf = {.architecture = "gemma3", .also = "gemma-embedding"},
-               .keys = keys,
+               .keys = gemma_keys,
                .kv_heads = 4,
                .head_dim = 256,
                .max_positions = 131072,

@@ -9,8 +9,6 @@ namespace cogen::models {
 namespace {
 
 constexpr load::integer_range patterns{1, 1 << 12};
-constexpr load::real_range query_scalars{1e-6, 1e6};
-constexpr load::real_range caps{1e-6, 1e6};
 
 // Every layer of that number in a row, counted from 1, attends to everything.
 std::vector<bool> slides_by_pattern(std::int64_t pattern, std::int64_t layers) {
@@ -63,7 +61,7 @@ gemma3_fields read_gemma3_fields(const load::config_fields& fields, const load::
   gemma.slides = read_slides(fields, config, pattern);
   gemma.local = read_local(fields, config);
   gemma.query_scalar = fields.real("query_pre_attn_scalar", query_scalars, 256);
-  gemma.logit_cap = fields.has("final_logit_softcapping") ? fields.real("final_logit_softcapping", caps) : 0;
+  gemma.logit_cap = fields.has("final_logit_softcapping") ? fields.real("final_logit_softcapping", load::softcaps) : 0;
   check_window(fields, config, gemma.slides);
   return gemma;
 }

@@ -9,6 +9,8 @@
 
 namespace cogen::models {
 
+inline constexpr load::real_range query_scalars{1e-6, 1e6};
+
 /// What only a Gemma 3 (arXiv:2503.19786) has.
 struct gemma3_fields {
   std::vector<bool> slides;  // [layers]: the layer sees a window only, and its positions are rotated by `local`

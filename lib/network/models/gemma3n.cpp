@@ -20,7 +20,7 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::family_fields fields_of(std::string_view name, std::string_view architecture) {
+constexpr load::family_fields gemma3n_fields(std::string_view name, std::string_view architecture) {
   return {.family = name,
           .sizes = {.vocabulary = 262400, .hidden = 2048, .layers = 35, .heads = 8, .intermediate = 16384},
           .tokens = {.bos = 2, .pad = 0, .eos = 1},
@@ -156,11 +156,11 @@ model_spec describe_gemma3n_text(const load::config_fields& fields, const load::
 /// Gemma Team: several streams of hidden states, low-rank residuals beside attention, inputs of layers, sparse
 /// feed-forwards, and layers that share keys and values.
 const family gemma3n_text{
-    .title = "Gemma 3n (text)", .fields = fields_of("gemma3n_text", "gemma3n"), .describe = describe_gemma3n_text};
+    .title = "Gemma 3n (text)", .fields = gemma3n_fields("gemma3n_text", "gemma3n"), .describe = describe_gemma3n_text};
 
 /// As checkpoints are published, with encoders of images and sounds, which are not read.
 const family gemma3n{.title = "Gemma 3n",
-                     .fields = fields_of("gemma3n", ""),
+                     .fields = gemma3n_fields("gemma3n", ""),
                      .describe = describe_beside_encoders<gemma3n_text, gemma_encoders>};
 
 }  // namespace cogen::models

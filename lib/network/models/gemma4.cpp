@@ -18,7 +18,7 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::family_fields fields_of(std::string_view name, std::string_view architecture) {
+constexpr load::family_fields gemma4_fields(std::string_view name, std::string_view architecture) {
   return {.family = name,
           .sizes = {.vocabulary = 262144, .hidden = 2304, .layers = 30, .heads = 8, .intermediate = 9216},
           .tokens = {.bos = 2, .pad = 0, .eos = 1},
@@ -34,9 +34,8 @@ constexpr load::family_fields fields_of(std::string_view name, std::string_view 
           .tie_embeddings = true};
 }
 
-constexpr load::integer_range widths{1, 1 << 20};
+constexpr load::integer_range input_widths{1, 1 << 20};
 constexpr load::integer_range head_sizes{1, 1 << 13};
-constexpr load::real_range caps{1e-6, 1e6};
 
 /// What its layers of one type share.
 struct layer_type {
@@ -52,7 +51,8 @@ class gemma4_layers {
         config_(config),
         slides_(sliding_layers(fields, config, [](std::int64_t layer) { return (layer + 1) % 6 != 0; })),
         own_(config.layers - fields.integer("num_kv_shared_layers", {0, config.layers - 1}, 0)),
-        input_width_(fields.integer("hidden_size_per_layer_input", {0, widths.highest}, fields.is_gguf() ? 0 : 256)) {
+        input_width_(
+            fields.integer("hidden_size_per_layer_input", {0, input_widths.highest}, fields.is_gguf() ? 0 : 256)) {
     refuse_other_kinds();
     slides_.back() = false;
     windowed_ = {.shape = windowed_shape(), .slides = true};
@@ -211,7 +211,7 @@ model_spec describe_gemma4_text(const load::config_fields& fields, const load::m
   auto spec = decoder(config);
   spec.embedding.scale = std::sqrt(static_cast<double>(config.hidden));
   if (fields.has("final_logit_softcapping"))
-    spec.head.softcap = static_cast<float>(fields.real("final_logit_softcapping", caps));
+    spec.head.softcap = static_cast<float>(fields.real("final_logit_softcapping", load::softcaps));
   if (layers.input_width() > 0) spec.layer_inputs = layer_inputs(fields, config, layers.input_width());
   for (std::int64_t layer = 0; layer < config.layers; ++layer) layers.add_to(spec, layer);
   return spec;
@@ -222,11 +222,11 @@ model_spec describe_gemma4_text(const load::config_fields& fields, const load::m
 /// Gemma Team: Gemma 3 with norms whose weights do not count from 1, other heads in layers of full attention, layers
 /// that share keys and values, inputs of layers, and experts beside the feed-forward.
 const family gemma4_text{
-    .title = "Gemma 4 (text)", .fields = fields_of("gemma4_text", "gemma4"), .describe = describe_gemma4_text};
+    .title = "Gemma 4 (text)", .fields = gemma4_fields("gemma4_text", "gemma4"), .describe = describe_gemma4_text};
 
 /// As checkpoints are published, with encoders of images and sounds, which are not read.
 const family gemma4{.title = "Gemma 4",
-                    .fields = fields_of("gemma4", ""),
+                    .fields = gemma4_fields("gemma4", ""),
                     .describe = describe_beside_encoders<gemma4_text, gemma_encoders>};
 
 }  // namespace cogen::models

@@ -6,7 +6,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_gpt_neox(const load::config_fields& fields, const load::model_config& config) {
   auto spec = decoder(config, layer_norm(config, "gpt_neox.final_layer_norm"),
                       {.base = "gpt_neox.", .embedding = "embed_in", .head = "embed_out"});
   auto attends = attention(config);
@@ -44,6 +44,6 @@ const family gpt_neox{
                .rms_norm_eps = 1e-5,
                .partial_rotary = 0.25,
                .activation = "gelu"},
-    .describe = describe};
+    .describe = describe_gpt_neox};
 
 }  // namespace cogen::models

@@ -7,14 +7,14 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::real_range factors{1e-3, 1e3};
+constexpr load::real_range swiglu_numbers{1e-3, 1e3};
 
 moe_spec gpt_oss_experts(const load::config_fields& fields, const load::model_config& config) {
   auto moe = mixture(fields, config, {.experts = 128, .top_k = 4});
   moe.router = {.name = "router", .bias = true, .renormalized = true};
   moe.expert.activation = kernels::activation::swiglu_oai;
-  moe.expert.parameters = {static_cast<float>(fields.real("swiglu_alpha", factors, 1.702)),
-                           static_cast<float>(fields.real("swiglu_limit", factors, 7))};
+  moe.expert.parameters = {static_cast<float>(fields.real("swiglu_alpha", swiglu_numbers, 1.702)),
+                           static_cast<float>(fields.real("swiglu_limit", swiglu_numbers, 7))};
   moe.expert.gate = moe.expert.up = "experts.gate_up_proj";
   moe.expert.down = "experts.down_proj";
   moe.expert.interleaved = moe.expert.bias = true;
@@ -24,7 +24,7 @@ moe_spec gpt_oss_experts(const load::config_fields& fields, const load::model_co
   return moe;
 }
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_gpt_oss(const load::config_fields& fields, const load::model_config& config) {
   const auto windows = sliding_layers(fields, config, [](std::int64_t layer) { return layer % 2 == 0; });
   auto spec = like_llama(config, [&](std::int64_t layer) {
     auto self_attn = attention(config);
@@ -39,7 +39,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
 }
 
 /// Of a file without rotary settings.
-constexpr std::string_view usual_rope = R"({"rope_type": "yarn", "factor": 32, "truncate": false,
+constexpr std::string_view usual_yarn = R"({"rope_type": "yarn", "factor": 32, "truncate": false,
     "original_max_position_embeddings": 4096})";
 
 }  // namespace
@@ -57,7 +57,7 @@ const family gpt_oss{
                .sliding_window = 128,
                .rms_norm_eps = 1e-5,
                .rope_theta = 150000,
-               .rope_parameters = usual_rope},
-    .describe = describe};
+               .rope_parameters = usual_yarn},
+    .describe = describe_gpt_oss};
 
 }  // namespace cogen::models

@@ -9,7 +9,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_gptj(const load::config_fields& fields, const load::model_config& config) {
   auto spec = decoder(config, layer_norm(config, "transformer.ln_f"), {.base = "transformer.", .embedding = "wte"});
   spec.head.bias = "lm_head.bias";
   auto attends = attention(config);
@@ -43,6 +43,6 @@ const family gptj{.title = "GPT-J",
                              .intermediate_factor = 4,
                              .activation = "gelu_new",
                              .attention_bias = std::nullopt},
-                  .describe = describe};
+                  .describe = describe_gptj};
 
 }  // namespace cogen::models

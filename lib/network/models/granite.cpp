@@ -10,14 +10,16 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::real_range multipliers{1e-9, 1e9};
+constexpr load::real_range multiplier_range{1e-9, 1e9};
 
-double multiplier(const load::config_fields& fields, std::string_view key) { return fields.real(key, multipliers, 1); }
+double granite_multiplier(const load::config_fields& fields, std::string_view key) {
+  return fields.real(key, multiplier_range, 1);
+}
 
 /// GGUF files of Bamba are a Granite's without multipliers.
-attention_spec scaled_attention(const load::config_fields& fields, const load::model_config& config) {
+attention_spec granite_attention(const load::config_fields& fields, const load::model_config& config) {
   auto self_attn = attention(config);
-  self_attn.scale = fields.real("attention_multiplier", multipliers, fields.is_gguf() ? self_attn.scale : 1);
+  self_attn.scale = fields.real("attention_multiplier", multiplier_range, fields.is_gguf() ? self_attn.scale : 1);
   return self_attn;
 }
 
@@ -33,9 +35,9 @@ moe_spec stacked_experts(const load::config_fields& fields, const load::model_co
 }
 
 void scale(const load::config_fields& fields, model_spec& spec) {
-  spec.embedding.scale = multiplier(fields, "embedding_multiplier");
-  spec.head.scale = 1 / multiplier(fields, "logits_scaling");
-  const auto residual = static_cast<float>(multiplier(fields, "residual_multiplier"));
+  spec.embedding.scale = granite_multiplier(fields, "embedding_multiplier");
+  spec.head.scale = 1 / granite_multiplier(fields, "logits_scaling");
+  const auto residual = static_cast<float>(granite_multiplier(fields, "residual_multiplier"));
   for (auto& block : spec.blocks) block.residual_scale = residual;
 }
 
@@ -51,7 +53,7 @@ std::vector<bool> attending_layers(const load::config_fields& fields, const load
 }
 
 model_spec describe_granite(const load::config_fields& fields, const load::model_config& config) {
-  auto spec = like_llama(config, [&](std::int64_t) { return scaled_attention(fields, config); });
+  auto spec = like_llama(config, [&](std::int64_t) { return granite_attention(fields, config); });
   scale(fields, spec);
   return spec;
 }
@@ -62,7 +64,7 @@ model_spec describe_granitemoehybrid(const load::config_fields& fields, const lo
                         .gate = "shared_mlp.input_linear",
                         .up = "shared_mlp.input_linear",
                         .down = "shared_mlp.output_linear"};
-  auto attends = scaled_attention(fields, config);
+  auto attends = granite_attention(fields, config);
   if (!rotates(fields)) attends.rope.reset();
   auto spec = decoder(config);
   add_layers(spec, config,

@@ -4,7 +4,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields&, const load::model_config& config) {
+model_spec describe_hunyuan_v1_dense(const load::config_fields&, const load::model_config& config) {
   return like_llama(config, [&](std::int64_t) {
     auto self_attn = attention(config);
     self_attn.qk_norm =
@@ -24,6 +24,6 @@ const family hunyuan_v1_dense{
                .gguf = {.architecture = "hunyuan-dense"},
                .keys = no_window_keys,
                .rms_norm_eps = 1e-5},
-    .describe = describe};
+    .describe = describe_hunyuan_v1_dense};
 
 }  // namespace cogen::models

@@ -23,7 +23,7 @@ attention_spec without_positions(const load::model_config& config) {
   return self_attn;
 }
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_jamba(const load::config_fields& fields, const load::model_config& config) {
   if (config.activation != "silu") fields.refuse("hidden_act", "a Jamba's is silu");
   const auto own = read_jamba_fields(fields, config);
   auto spec = decoder(config, rms_norm(config, "model.final_layernorm"));
@@ -58,6 +58,6 @@ const family jamba{
                .max_positions = 262144,
                .attention_bias = std::nullopt,
                .rotary = false},
-    .describe = describe};
+    .describe = describe_jamba};
 
 }  // namespace cogen::models

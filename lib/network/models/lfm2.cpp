@@ -23,7 +23,7 @@ std::int64_t inner_width(const load::config_fields& fields) {
 }
 
 /// For each layer whether it attends: by "layer_types", by "full_attn_idxs", or all of them.
-std::vector<bool> attending_layers(const load::config_fields& fields, const load::model_config& config) {
+std::vector<bool> full_attention_layers(const load::config_fields& fields, const load::model_config& config) {
   if (!config.layer_types.empty()) return layers_of_type(fields, config, "full_attention", "conv");
   std::vector<bool> attends(static_cast<std::size_t>(config.layers), !fields.has("full_attn_idxs"));
   for (const auto layer : fields.integers("full_attn_idxs", {0, config.layers - 1}))
@@ -31,7 +31,7 @@ std::vector<bool> attending_layers(const load::config_fields& fields, const load
   return attends;
 }
 
-attention_spec attention_of(const load::model_config& config) {
+attention_spec lfm2_attention(const load::model_config& config) {
   auto self_attn = attention(config);
   self_attn.qk_norm = qk_norm_spec{.q = "q_layernorm", .k = "k_layernorm", .epsilon = config.rms_norm_eps};
   self_attn.output = "out_proj";
@@ -55,8 +55,8 @@ model_spec with_inner_width(std::int64_t width, const load::config_fields& field
   ends.tie_embeddings = fields.boolean("tie_embedding", config.tie_embeddings);
   auto spec = decoder(ends, rms_norm(config, "model.embedding_norm"));
   add_layers(spec, config,
-             {.attends = attending_layers(fields, config),
-              .attention = attention_of(config),
+             {.attends = full_attention_layers(fields, config),
+              .attention = lfm2_attention(config),
               .other = convolves,
               .other_prefix = "conv.",
               .mlp = feeds,

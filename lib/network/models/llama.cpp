@@ -4,7 +4,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_llama(const load::config_fields& fields, const load::model_config& config) {
   if (fields.is_gguf() && fields.integer("expert_count", {0}, 0) > 0) return mixtral.describe(fields, config);
   return like_llama(config, [&](std::int64_t) { return attention(config); });
 }
@@ -20,6 +20,6 @@ const family llama{
                .tokens = {.bos = 1, .eos = 2},
                .gguf = {.architecture = "llama", .interleaved = true},
                .mlp_bias = false},
-    .describe = describe};
+    .describe = describe_llama};
 
 }  // namespace cogen::models

@@ -8,13 +8,13 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::key_names keys{.heads = "",
-                               .kv_heads = "",
-                               .head_dim = "",
-                               .intermediate = "",
-                               .max_positions = "",
-                               .rms_norm_eps = "layer_norm_epsilon",
-                               .sliding_window = ""};
+constexpr load::key_names mamba_keys{.heads = "",
+                                     .kv_heads = "",
+                                     .head_dim = "",
+                                     .intermediate = "",
+                                     .max_positions = "",
+                                     .rms_norm_eps = "layer_norm_epsilon",
+                                     .sliding_window = ""};
 
 template <class Mixer>
 model_spec only_mixers(const load::model_config& config, const Mixer& mixer) {
@@ -43,7 +43,7 @@ const family mamba{.title = "Mamba",
                    .fields = {.family = "mamba",
                               .sizes = {.vocabulary = 50280, .hidden = 768, .layers = 32},
                               .tokens = {.bos = 0, .pad = 0, .eos = 0},
-                              .keys = keys,
+                              .keys = mamba_keys,
                               .max_positions = load::unlimited_positions,
                               .rms_norm_eps = 1e-5,
                               .tie_embeddings = true,
@@ -55,7 +55,7 @@ const family mamba2{.title = "Mamba-2",
                     .fields = {.family = "mamba2",
                                .sizes = {.vocabulary = 32768, .hidden = 4096, .layers = 64},
                                .tokens = {.bos = 0, .pad = 1, .eos = 2},
-                               .keys = keys,
+                               .keys = mamba_keys,
                                .max_positions = load::unlimited_positions,
                                .rms_norm_eps = 1e-5,
                                .rotary = false},

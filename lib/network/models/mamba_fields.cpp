@@ -35,7 +35,7 @@ std::int64_t expanded(const load::config_fields& fields, std::string_view key, s
 }
 
 // "auto" stands for a sixteenth of the hidden size, rounded up.
-std::int64_t rank(const load::config_fields& fields, std::string_view key, std::int64_t hidden) {
+std::int64_t rank_of(const load::config_fields& fields, std::string_view key, std::int64_t hidden) {
   if (!fields.has(key) || fields.is(key, "auto")) return (hidden + 15) / 16;
   return fields.integer(key, load::inner_widths);
 }
@@ -44,7 +44,7 @@ mamba_fields read(const load::config_fields& fields, const mamba_names& keys, co
   return {.inner = expanded(fields, keys.expand, config.hidden),
           .state = fields.integer(keys.state, state_sizes, 16),
           .convolution = fields.integer(keys.convolution, convolutions, 4),
-          .time_step_rank = rank(fields, keys.time_step_rank, config.hidden),
+          .time_step_rank = rank_of(fields, keys.time_step_rank, config.hidden),
           .bias = fields.boolean(keys.bias, false),
           .convolution_bias = fields.boolean(keys.convolution_bias, true)};
 }

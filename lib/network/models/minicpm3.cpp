@@ -6,7 +6,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_minicpm3(const load::config_fields& fields, const load::model_config& config) {
   constexpr load::real_range multipliers{1e-9, 1e9};
   auto attention =
       latent_attention(fields, config, {.nope_dim = 64, .rope_dim = 32, .value_dim = 0, .kv_rank = 256, .q_rank = 768});
@@ -37,6 +37,6 @@ const family minicpm3{
                .rms_norm_eps = 1e-5,
                .mlp_bias = false,
                .tie_embeddings = true},
-    .describe = describe};
+    .describe = describe_minicpm3};
 
 }  // namespace cogen::models

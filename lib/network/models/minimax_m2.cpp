@@ -5,7 +5,7 @@
 namespace cogen::models {
 namespace {
 
-moe_spec experts_of(const load::config_fields& fields, const load::model_config& config) {
+moe_spec minimax_experts(const load::config_fields& fields, const load::model_config& config) {
   auto moe = mixture(fields, config, {.experts = 256, .top_k = 8});
   moe.expert.gate = "w1";
   moe.expert.up = "w3";
@@ -17,22 +17,22 @@ moe_spec experts_of(const load::config_fields& fields, const load::model_config&
 }
 
 /// Files say how many numbers of a head are rotated, or which share.
-rope_spec rotation(const load::config_fields& fields, const load::model_config& config) {
+rope_spec partial_rotation(const load::config_fields& fields, const load::model_config& config) {
   rope_spec rope{config.rope};
   rope.config.rotary_dim = fields.integer("rotary_dim", {2, config.head_dim}, config.rope.rotary_dim);
   if (rope.config.rotary_dim % 2 != 0) fields.refuse("rotary_dim", "it must be even");
   return rope;
 }
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_minimax_m2(const load::config_fields& fields, const load::model_config& config) {
   auto spec = like_llama(config, [&](std::int64_t) {
     auto self_attn = attention(config);
     self_attn.qkv_bias = self_attn.output_bias = false;
     self_attn.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .over = qk_norm_spec::scope::width};
-    self_attn.rope = rotation(fields, config);
+    self_attn.rope = partial_rotation(fields, config);
     return self_attn;
   });
-  put_experts(spec, experts_of(fields, config), "block_sparse_moe.");
+  put_experts(spec, minimax_experts(fields, config), "block_sparse_moe.");
   return spec;
 }
 
@@ -52,6 +52,6 @@ const family minimax_m2{
                .max_positions = 196608,
                .rope_theta = 5e6,
                .partial_rotary = 1},
-    .describe = describe};
+    .describe = describe_minimax_m2};
 
 }  // namespace cogen::models

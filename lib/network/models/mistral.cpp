@@ -6,7 +6,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields&, const load::model_config& config) {
+model_spec describe_mistral(const load::config_fields&, const load::model_config& config) {
   return like_llama(config, [&](std::int64_t) {
     auto self_attn = attention(config);
     if (config.sliding_window) self_attn.kv = sliding(config, *config.sliding_window);
@@ -26,6 +26,6 @@ const family mistral{
                .max_positions = 131072,
                .sliding_window = 4096,
                .attention_bias = std::nullopt},
-    .describe = describe};
+    .describe = describe_mistral};
 
 }  // namespace cogen::models

@@ -7,7 +7,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_mixtral(const load::config_fields& fields, const load::model_config& config) {
   auto experts = mixture(fields, config, {.experts = 8, .top_k = 2});
   experts.router.renormalized = true;
   experts.expert.gate = "w1";
@@ -32,6 +32,6 @@ const family mixtral{
                .rms_norm_eps = 1e-5,
                .rope_theta = 1e6,
                .attention_bias = std::nullopt},
-    .describe = describe};
+    .describe = describe_mixtral};
 
 }  // namespace cogen::models

@@ -19,7 +19,7 @@ attention_spec attention_of(const load::model_config& config, const modern_bert_
   return attends;
 }
 
-mlp_spec mlp_of(const load::model_config& config) {
+mlp_spec modern_bert_mlp(const load::model_config& config) {
   auto mlp = gated_mlp(config);
   mlp.gate = mlp.up = "Wi";
   mlp.down = "Wo";
@@ -46,7 +46,7 @@ pooling_spec scoring_head(const load::config_fields& fields, const load::model_c
                   {.name = "classifier", .inputs = config.hidden, .outputs = 1}});
 }
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_modernbert(const load::config_fields& fields, const load::model_config& config) {
   const auto own = read_modern_bert_fields(fields, config);
   const auto norm = [&, bias = fields.boolean("norm_bias", false)](std::string name) {
     return layer_norm(config, std::move(name), bias);
@@ -62,7 +62,8 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
     spec.blocks.push_back({.part = attention_of(config, own, slides),
                            .prefix = prefix + "attn.",
                            .pre_norm = layer == 0 ? std::nullopt : std::optional(norm(prefix + "attn_norm"))});
-    spec.blocks.push_back({.part = mlp_of(config), .prefix = prefix + "mlp.", .pre_norm = norm(prefix + "mlp_norm")});
+    spec.blocks.push_back(
+        {.part = modern_bert_mlp(config), .prefix = prefix + "mlp.", .pre_norm = norm(prefix + "mlp_norm")});
   }
   if (classifies(fields))
     spec.pooling = scoring_head(fields, config, norm("head.norm"));
@@ -92,6 +93,6 @@ const family modernbert{
                .activation = "gelu",
                .mlp_bias = false,
                .tie_embeddings = true},
-    .describe = describe};
+    .describe = describe_modernbert};
 
 }  // namespace cogen::models

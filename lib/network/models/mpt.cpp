@@ -25,7 +25,7 @@ alibi_spec mpt_alibi(int heads) {
   return spec;
 }
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_mpt(const load::config_fields& fields, const load::model_config& config) {
   constexpr load::real_range clips{1e-6, 1e6};
   auto spec =
       decoder(config, layer_norm(config, "transformer.norm_f", false), {.base = "transformer.", .embedding = "wte"});
@@ -70,6 +70,6 @@ const family mpt{.title = "MPT",
                             .attention_bias = std::nullopt,
                             .tie_embeddings = true,
                             .rotary = false},
-                 .describe = describe};
+                 .describe = describe_mpt};
 
 }  // namespace cogen::models

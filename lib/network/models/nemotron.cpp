@@ -4,7 +4,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields&, const load::model_config& config) {
+model_spec describe_nemotron(const load::config_fields&, const load::model_config& config) {
   constexpr float offset = 1;
   auto spec = decoder(config, layer_norm(config, "model.norm"));
   spec.final_norm->weight_offset = offset;
@@ -27,6 +27,6 @@ const family nemotron{
                .partial_rotary = 0.5,
                .activation = "relu2",
                .mlp_bias = false},
-    .describe = describe};
+    .describe = describe_nemotron};
 
 }  // namespace cogen::models

@@ -42,7 +42,7 @@ std::string pattern_of(const load::config_fields& fields, const load::model_conf
   return pattern;
 }
 
-attention_spec attention_of(const load::model_config& config) {
+attention_spec nemotron_attention(const load::model_config& config) {
   auto self_attn = attention(config);
   self_attn.rope.reset();
   self_attn.qkv_bias = self_attn.output_bias = false;
@@ -76,7 +76,7 @@ moe_spec experts_of(const load::config_fields& fields, const load::model_config&
   return moe;
 }
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_nemotron_h(const load::config_fields& fields, const load::model_config& config) {
   constexpr std::string_view mixer_activation = "mamba_hidden_act";
   if (fields.has(mixer_activation) && !fields.is(mixer_activation, "silu"))
     fields.refuse(mixer_activation, "a Nemotron-H's is silu");
@@ -86,7 +86,7 @@ model_spec describe(const load::config_fields& fields, const load::model_config&
   for (const char kind : pattern_of(fields, config)) {
     const auto prefix = fmt::format("backbone.layers.{}.", layer++);
     block_spec block{.part = mixes, .prefix = prefix + "mixer.", .pre_norm = rms_norm(config, prefix + "norm")};
-    if (kind == '*') block.part = attention_of(config);
+    if (kind == '*') block.part = nemotron_attention(config);
     if (kind == '-') block.part = feed_forward(fields, config);
     if (kind == 'E') block.part = experts_of(fields, config);
     spec.blocks.push_back(std::move(block));
@@ -115,6 +115,6 @@ const family nemotron_h{.title = "Nemotron-H, Nemotron 3",
                                    .activation = "relu2",
                                    .mlp_bias = false,
                                    .rotary = false},
-                        .describe = describe};
+                        .describe = describe_nemotron_h};
 
 }  // namespace cogen::models

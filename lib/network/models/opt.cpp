@@ -8,7 +8,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_opt(const load::config_fields& fields, const load::model_config& config) {
   const bool pre_norm = fields.boolean("do_layer_norm_before", true);
   const bool bias = fields.boolean("enable_bias", true);
   const bool affine = fields.boolean("layer_norm_elementwise_affine", true);
@@ -63,6 +63,6 @@ const family opt{
                .activation = "relu",
                .tie_embeddings = true,
                .rotary = false},
-    .describe = describe};
+    .describe = describe_opt};
 
 }  // namespace cogen::models

@@ -4,7 +4,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_phi(const load::config_fields& fields, const load::model_config& config) {
   auto spec = decoder(config, layer_norm(config, "model.final_layernorm"));
   spec.head.bias = "lm_head.bias";
   auto attends = attention(config);
@@ -37,6 +37,6 @@ const family phi{
                .rms_norm_eps = 1e-5,
                .partial_rotary = 0.5,
                .activation = "gelu_new"},
-    .describe = describe};
+    .describe = describe_phi};
 
 }  // namespace cogen::models

@@ -6,7 +6,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields&, const load::model_config& config) {
+model_spec describe_phi3(const load::config_fields&, const load::model_config& config) {
   auto spec = decoder(config);
   auto attends = attention(config);
   attends.qkv = {"qkv_proj"};
@@ -30,6 +30,6 @@ const family phi3{
                .partial_rotary = 1,
                .original_positions = 4096,
                .attention_bias = std::nullopt},
-    .describe = describe};
+    .describe = describe_phi3};
 
 }  // namespace cogen::models

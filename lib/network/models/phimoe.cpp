@@ -19,7 +19,7 @@ moe_spec phimoe_experts(const load::config_fields& fields, const load::model_con
   return moe;
 }
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_phimoe(const load::config_fields& fields, const load::model_config& config) {
   auto spec = like_llama(config, [&](std::int64_t) {
     auto self_attn = attention(config);
     if (config.sliding_window) self_attn.kv = sliding(config, *config.sliding_window);
@@ -44,6 +44,6 @@ const family phimoe{
                .max_positions = 131072,
                .rms_norm_eps = 1e-5,
                .rope_theta = 1e6},
-    .describe = describe};
+    .describe = describe_phimoe};
 
 }  // namespace cogen::models

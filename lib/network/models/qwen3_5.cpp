@@ -11,11 +11,11 @@
 namespace cogen::models {
 namespace {
 
-constexpr float norm_offset = 1;
+constexpr float weight_offset = 1;
 constexpr load::integer_range head_widths{1, 1 << 13};
 
 /// For each layer whether it attends: by "layer_types", or every fourth.
-std::vector<bool> attending_layers(const load::config_fields& fields, const load::model_config& config) {
+std::vector<bool> qwen_attending_layers(const load::config_fields& fields, const load::model_config& config) {
   if (!config.layer_types.empty()) return layers_of_type(fields, config, "full_attention", "linear_attention");
   const auto interval = fields.integer("full_attention_interval", load::layer_counts, 4);
   std::vector<bool> attends;
@@ -38,14 +38,14 @@ delta_net_spec delta_net(const load::config_fields& fields, const load::model_co
 
 attention_spec gated_attention(const load::model_config& config) {
   auto self_attn = attention(config);
-  self_attn.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .weight_offset = norm_offset};
+  self_attn.qk_norm = qk_norm_spec{.epsilon = config.rms_norm_eps, .weight_offset = weight_offset};
   self_attn.output_gate = true;
   return self_attn;
 }
 
 norm_spec zero_centered(const load::model_config& config, std::string name) {
   auto norm = rms_norm(config, std::move(name));
-  norm.weight_offset = norm_offset;
+  norm.weight_offset = weight_offset;
   return norm;
 }
 
@@ -71,12 +71,12 @@ model_spec describe_qwen3_5_text(const load::config_fields& fields, const load::
   if (config.activation != "silu") fields.refuse("hidden_act", "a Qwen 3.5's is silu");
   auto spec = decoder(config, zero_centered(config, "model.norm"));
   add_layers(spec, config,
-             {.attends = attending_layers(fields, config),
+             {.attends = qwen_attending_layers(fields, config),
               .attention = gated_attention(config),
               .other = delta_net(fields, config),
               .other_prefix = "linear_attn.",
               .mlp = gated_mlp(config),
-              .weight_offset = norm_offset});
+              .weight_offset = weight_offset});
   spec.mtp = mtp_layer(fields, config);
   spec.unread = {"mtp.*"};
   return spec;

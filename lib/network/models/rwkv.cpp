@@ -9,17 +9,17 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::key_names keys{.heads = "",
-                               .kv_heads = "",
-                               .head_dim = "",
-                               .max_positions = "",
-                               .rms_norm_eps = "layer_norm_epsilon",
-                               .sliding_window = ""};
+constexpr load::key_names rwkv_keys{.heads = "",
+                                    .kv_heads = "",
+                                    .head_dim = "",
+                                    .max_positions = "",
+                                    .rms_norm_eps = "layer_norm_epsilon",
+                                    .sliding_window = ""};
 
 /// Transformers halves hidden states, and what is added to them, behind every so many layers. Here they keep their
 /// size, and epsilons grow instead: norms of x / 2^n are those of x with 4^n times the epsilon, bit for bit. The last
 /// one's is not a setting.
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_rwkv(const load::config_fields& fields, const load::model_config& config) {
   const auto every = fields.integer("rescale_every", {-(1 << 20), 1 << 20}, 6);
   const auto norm = [&](std::int64_t layer, std::string name) {
     auto result = layer_norm(config, std::move(name));
@@ -51,11 +51,11 @@ const family rwkv{.title = "RWKV 4",
                              .sizes = {.vocabulary = 50277, .hidden = 4096, .layers = 32},
                              .tokens = {.bos = 0, .eos = 0},
                              .gguf = {.known = false},
-                             .keys = keys,
+                             .keys = rwkv_keys,
                              .max_positions = load::unlimited_positions,
                              .rms_norm_eps = 1e-5,
                              .intermediate_factor = 4,
                              .rotary = false},
-                  .describe = describe};
+                  .describe = describe_rwkv};
 
 }  // namespace cogen::models

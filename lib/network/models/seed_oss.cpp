@@ -4,7 +4,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_seed_oss(const load::config_fields& fields, const load::model_config& config) {
   return like_llama(config, [&](std::int64_t) {
     auto self_attn = attention(config);
     self_attn.qkv_bias = fields.boolean("attention_bias", true);
@@ -26,6 +26,6 @@ const family seed_oss{
                .head_dim = 128,
                .max_positions = 524288,
                .mlp_bias = false},
-    .describe = describe};
+    .describe = describe_seed_oss};
 
 }  // namespace cogen::models

@@ -4,7 +4,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_smollm3(const load::config_fields& fields, const load::model_config& config) {
   const auto rotates = rotating_layers(fields, config);
   const bool any_window = fields.boolean("use_sliding_window", false) && config.sliding_window;
   const auto windows = sliding_layers(
@@ -33,6 +33,6 @@ const family smollm3{
                .rope_theta = 2e6,
                .mlp_bias = false,
                .tie_embeddings = true},
-    .describe = describe};
+    .describe = describe_smollm3};
 
 }  // namespace cogen::models

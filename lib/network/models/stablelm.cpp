@@ -4,7 +4,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_stablelm(const load::config_fields& fields, const load::model_config& config) {
   auto spec = decoder(config, layer_norm(config, "model.norm"));
   auto attends = attention(config);
   attends.qkv_bias = fields.boolean("use_qkv_bias", false);
@@ -39,6 +39,6 @@ const family stablelm{
                .max_positions = 4096,
                .rms_norm_eps = 1e-5,
                .partial_rotary = 0.25},
-    .describe = describe};
+    .describe = describe_stablelm};
 
 }  // namespace cogen::models

@@ -4,7 +4,7 @@
 namespace cogen::models {
 namespace {
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_starcoder2(const load::config_fields& fields, const load::model_config& config) {
   auto spec = decoder(config, layer_norm(config, "model.norm"));
   auto attends = attention(config);
   attends.qkv_bias = attends.output_bias = fields.boolean("use_bias", true);
@@ -29,6 +29,6 @@ const family starcoder2{
                .rms_norm_eps = 1e-5,
                .activation = "gelu_pytorch_tanh",
                .tie_embeddings = true},
-    .describe = describe};
+    .describe = describe_starcoder2};
 
 }  // namespace cogen::models

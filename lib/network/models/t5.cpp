@@ -10,9 +10,9 @@ namespace cogen::models {
 namespace {
 
 /// Adds the blocks of one half of the model: of "encoder.", or of "decoder.".
-class half_maker {
+class t5_half {
  public:
-  half_maker(const load::model_config& config, const t5_fields& own, std::string name)
+  t5_half(const load::model_config& config, const t5_fields& own, std::string name)
       : config_(config), own_(own), name_(std::move(name)) {}
 
   void add_attention(std::vector<block_spec>& blocks, std::int64_t layer, int part, attention_spec attends) const {
@@ -69,10 +69,10 @@ class half_maker {
   const std::string name_;
 };
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_t5(const load::config_fields& fields, const load::model_config& config) {
   using kind = cache::layer_kind;
   const auto own = read_t5_fields(fields, config);
-  const half_maker encoder(config, own, "encoder."), decoder(config, own, "decoder.");
+  const t5_half encoder(config, own, "encoder."), decoder(config, own, "decoder.");
   model_spec spec{
       .base = "",
       .embedding = {.names = {"decoder.embed_tokens", "shared", "encoder.embed_tokens", "lm_head"}},
@@ -118,6 +118,6 @@ const family t5{.title = "T5, Flan-T5",
                            .tie_embeddings = true,
                            .rotary = false,
                            .decoder_start_token = 0},
-                .describe = describe};
+                .describe = describe_t5};
 
 }  // namespace cogen::models

@@ -109,7 +109,7 @@ class shared_blocks {
   std::size_t use_ = 0;
 };
 
-model_spec describe(const load::config_fields& fields, const load::model_config& config) {
+model_spec describe_zamba2(const load::config_fields& fields, const load::model_config& config) {
   auto mixes = mamba2_mixer(fields, read_zamba_mamba2_fields(fields, config), config);
   mixes.norm_epsilon = 1e-5;
   shared_blocks shared(fields, config);
@@ -142,6 +142,6 @@ const family zamba2{.title = "Zamba 2",
                                .activation = "gelu",
                                .attention_bias = std::nullopt,
                                .tie_embeddings = true},
-                    .describe = describe};
+                    .describe = describe_zamba2};
 
 }  // namespace cogen::models
