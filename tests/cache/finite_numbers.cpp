@@ -107,11 +107,11 @@ BOOST_DATA_TEST_CASE(each_layer_is_looked_at, data::make(kinds()), kind) {
   const auto& tested = e.source.tested();
   constexpr std::size_t parts = 8;
   for (std::size_t part = 0; part < parts; ++part) {
-    int refused = 0;
-    for (std::size_t offset = e.bytes.size() / parts * part / 4 * 4; offset + 4 <= e.bytes.size() / parts * (part + 1);
-         offset += 4)
-      refused += !tested.has_finite_numbers(e.with(0x7fff7fff, offset), length);
-    BOOST_TEST((refused > 0 || kind.name.find("own codec") != std::string::npos), "part " << part);
+    bool refused = false;
+    for (std::size_t offset = e.bytes.size() / parts * part / 4 * 4;
+         !refused && offset + 4 <= e.bytes.size() / parts * (part + 1); offset += 4)
+      refused = !tested.has_finite_numbers(e.with(0x7fff7fff, offset), length);
+    BOOST_TEST((refused || kind.name.find("own codec") != std::string::npos), "part " << part);
   }
 }
 

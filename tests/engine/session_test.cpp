@@ -167,9 +167,13 @@ BOOST_AUTO_TEST_CASE(a_copy_that_is_lost_leaves_the_tokens_and_the_sequence) {
   settle(running, context);
   BOOST_TEST(running.stats().tokens == 21u);
   std::optional<std::vector<token>> opened;
-  running.async_load_session(file.path, {}, [&](error_code, sequence found) { opened = found.tokens(); });
+  running.async_load_session(file.path, {}, [&](error_code code, sequence found) {
+    BOOST_TEST(!code, code.message());
+    opened = found.tokens();
+  });
   settle(running, context);
-  BOOST_TEST((opened == prompt_of(*model)));
+  BOOST_TEST_REQUIRE(opened.has_value());
+  BOOST_TEST(*opened == prompt_of(*model), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_CASE(what_has_changed_in_the_file_of_the_swapped_out_is_not_saved) {
