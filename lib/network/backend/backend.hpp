@@ -47,8 +47,9 @@ class backend {
   /// kernel for it (models::batch_variant_part()). Default: they compute any.
   virtual void check_batch_invariance(std::optional<std::string_view> /*part*/) const {}
 
-  /// Operators by which each row's results depend on that row and its slot alone, to the bit. They throw
-  /// std::invalid_argument for sizes that they cannot compute so. Throws it where a device has none.
+  /// Operators by which each row's results depend on that row and its slot alone, to the bit, called as
+  /// operators::runs_single_tokens() says. They throw std::invalid_argument for sizes that they cannot compute so. Throws
+  /// it where a device has none.
   virtual std::unique_ptr<operators> make_batch_invariant_operators() const {
     throw std::invalid_argument("engine_options.batch_invariant is set; " + name() + " has no such operators");
   }

@@ -95,6 +95,10 @@ class operators {
  public:
   virtual ~operators() = default;
 
+  /// Whether a token's bits depend on how many rows a call has, and a forward whose bits must not depend on its batch
+  /// makes its calls for one token at a time, in the order of the step.
+  virtual bool runs_single_tokens() const noexcept { return false; }
+
   /// Bytes of the keys and values of one head in 64 quantized tokens. Throws std::invalid_argument, with the reason,
   /// for formats or a head_dim that this device does not support.
   virtual std::int64_t quantized_head_bytes(const cache::group_format& keys, const cache::group_format& values,

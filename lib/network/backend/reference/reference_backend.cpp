@@ -1,6 +1,5 @@
 #include "network/backend/reference/reference_backend.hpp"
 
-#include "network/backend/reference/one_row_operators.hpp"
 #include "network/backend/reference/reference_operators.hpp"
 #include "network/backend/reference/shared_pages.hpp"
 
@@ -41,7 +40,7 @@ class reference_backend final : public backend {
   std::unique_ptr<stream> make_stream() const override { return std::make_unique<immediate_stream>(); }
   std::unique_ptr<operators> make_operators() const override { return std::make_unique<reference_operators>(); }
   std::unique_ptr<operators> make_batch_invariant_operators() const override {
-    return make_one_row_operators(make_operators());
+    return std::make_unique<reference_operators>(true);
   }
   at::Tensor make_host(std::int64_t bytes) const override { return at::empty({bytes}, at::kByte); }
   std::int64_t free_bytes() const override { return std::int64_t{1} << 30; }

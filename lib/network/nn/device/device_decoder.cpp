@@ -11,7 +11,9 @@
 #include "network/nn/text_memory.hpp"
 #include "network/nn/weight_bytes.hpp"
 
+#include <ATen/ops/cat.h>
 #include <ATen/ops/empty.h>
+#include <ATen/ops/index_select.h>
 
 #include <cstdint>
 #include <optional>
@@ -46,6 +48,18 @@ void check_parallel(const std::vector<models::block_spec>& blocks) {
     if (!begun.insert(result_of(block)).second)
       throw std::invalid_argument(R"(devices do not run parallel blocks of the same kind; "cpu" does)");
   }
+}
+
+/// The step of one of its tokens.
+device::step_rows step_of(const device::step_rows& rows, std::int64_t token) {
+  const auto own = [&](const at::Tensor& each) { return each.defined() ? each.narrow(0, token, 1) : each; };
+  device::step_rows step;
+  step.ids = own(rows.ids);
+  step.slots = own(rows.slots);
+  step.positions = own(rows.positions);
+  step.encoder_lengths = own(rows.encoder_lengths);
+  step.single = 1;
+  return step;
 }
 
 struct device_encoder {
@@ -115,13 +129,13 @@ class device_decoder final : public device_network {
   at::Tensor forward(device::operators& ops, const device::step_rows& rows, const at::Tensor& last,
                      const at::Tensor& outputs, const device_memory& memory,
                      const device_scratch& scratch) const override {
-    device_pass pass(ops, ranks(), rows, outputs, memory, scratch);
-    const auto embedded = pass.embed(embedding_, last);
-    if (layer_inputs_) pass.read_layer_inputs(*layer_inputs_, last, embedded);
-    if (streams_) pass.start_streams(*streams_, embedded);
-    auto x = blocks_.run(pass, embedded);
-    if (streams_ && !pass.is_empty(x)) pass.join_streams(*streams_, x);
-    return x;
+    if (!ops.runs_single_tokens()) return run(ops, rows, last, outputs, memory, scratch);
+    const auto single = scratch.first(1);  // where numbers lie may decide in which order a library adds them
+    std::vector<at::Tensor> hidden;
+    for (std::int64_t token = 0; token < rows.ids.size(0); ++token)
+      hidden.push_back(run(ops, step_of(rows, token), last, {}, memory, single).clone());
+    const auto all = at::cat(hidden);
+    return outputs.defined() ? at::index_select(all, 0, outputs) : all;
   }
 
   bool generates() const noexcept override { return generates_; }
@@ -150,13 +164,32 @@ class device_decoder final : public device_network {
   }
 
   void score(device::operators& ops, const at::Tensor& rows, const at::Tensor& logits) const override {
-    if (!head_.vocabulary) return ops.score(rows, norm_, head_, logits);
+    if (!head_.vocabulary) return score_own(ops, rows, logits);
     const auto part = at::empty({rows.size(0), head_.vocabulary.count}, logits.options());
-    ops.score(rows, norm_, head_, part);
+    score_own(ops, rows, part);
     gather(part, logits);
   }
 
  private:
+  /// As forward(), of all tokens at once.
+  at::Tensor run(device::operators& ops, const device::step_rows& rows, const at::Tensor& last,
+                 const at::Tensor& outputs, const device_memory& memory, const device_scratch& scratch) const {
+    device_pass pass(ops, ranks(), rows, outputs, memory, scratch);
+    const auto embedded = pass.embed(embedding_, last);
+    if (layer_inputs_) pass.read_layer_inputs(*layer_inputs_, last, embedded);
+    if (streams_) pass.start_streams(*streams_, embedded);
+    auto x = blocks_.run(pass, embedded);
+    if (streams_ && !pass.is_empty(x)) pass.join_streams(*streams_, x);
+    return x;
+  }
+
+  /// logits [rows, this rank's part of the vocabulary]
+  void score_own(device::operators& ops, const at::Tensor& rows, const at::Tensor& logits) const {
+    if (!ops.runs_single_tokens()) return ops.score(rows, norm_, head_, logits);
+    for (std::int64_t row = 0; row < rows.size(0); ++row)
+      ops.score(rows.narrow(0, row, 1).clone(), norm_, head_, logits.narrow(0, row, 1));
+  }
+
   /// logits [rows, vocabulary] = the ranks' columns of them.
   void gather(const at::Tensor& part, const at::Tensor& logits) const {
     const int ranks = ranks_->gathers() ? ranks_->place().count : 0;
