@@ -3,7 +3,7 @@
 #include "engine_on_device.hpp"
 #include "extra_request.hpp"
 #include "network/nn/device/device_layout.hpp"
-#include "network/nn/device/network_on_device.hpp"
+#include "network/nn/device/device_model.hpp"
 #include "statistics.hpp"
 #include "throughput/job.hpp"
 
@@ -128,14 +128,14 @@ cache::device_options cache_of(const nn::device_model& model, const cell& point,
                                           .max_sequence_length = point.context + wanted.new_tokens,
                                           .kv_quantization = wanted.engine.kv.quantization,
                                           .sinks = wanted.engine.kv.sinks});
-  layout.type = wanted.engine.kv.dtype ? cache::tensor_type(*wanted.engine.kv.dtype) : model.network->type();
+  layout.type = wanted.engine.kv.dtype ? cache::tensor_type(*wanted.engine.kv.dtype) : model.type();
   return layout;
 }
 
 /// Seconds of a decode step without an engine: what the device takes for it when the host asks for nothing else.
 double step_alone(const model& lm, const cell& point, const settings& wanted) {
   const auto& where = lm.on_device()->backend;
-  const auto& network = lm.on_device()->network;
+  const auto* network = lm.on_device();
   const auto operators =
       wanted.engine.batch_invariant ? where->make_batch_invariant_operators() : where->make_operators();
   const auto stream = where->make_stream();
@@ -143,7 +143,7 @@ double step_alone(const model& lm, const cell& point, const settings& wanted) {
   stream->run_on_stream([&] {
     const auto layout = cache_of(*lm.on_device(), point, wanted);
     const cache::device_cache memory(network->kv_cache_specs(), layout);
-    const auto like = at::TensorOptions(network->device());
+    const auto like = at::TensorOptions(where->device());
     const auto scratch = network->make_scratch(point.requests, layout.sinks.has_value());
     const auto logits = at::empty({point.requests, lm.config().vocabulary}, like.dtype(at::kFloat));
     const auto last = at::ones({point.requests}, like.dtype(at::kInt));

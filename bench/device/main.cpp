@@ -4,7 +4,7 @@
 #include "decoding.hpp"
 #include "device_limits.hpp"
 #include "library_backend.hpp"
-#include "network/nn/device/network_on_device.hpp"
+#include "network/nn/device/device_model.hpp"
 #include "prompts.hpp"
 #include "random_model.hpp"
 #include "settings.hpp"

@@ -2,7 +2,7 @@
 
 #include "device_limits.hpp"
 #include "engine_on_device.hpp"
-#include "network/nn/device/network_on_device.hpp"
+#include "network/nn/device/device_model.hpp"
 #include "statistics.hpp"
 #include "throughput/job.hpp"
 

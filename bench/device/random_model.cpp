@@ -2,8 +2,7 @@
 
 #include "network/model/model_text.hpp"
 #include "network/models/families.hpp"
-#include "network/nn/device/device_decoder.hpp"
-#include "network/nn/device/network_on_device.hpp"
+#include "network/nn/device/device_model.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -64,11 +63,9 @@ std::shared_ptr<const model> random_model(std::shared_ptr<const device::backend>
   const auto packer = where->make_operators();
   device::random_weights weights(at::TensorOptions(where->device()).dtype(at::kBFloat16), 0.02,
                                  {.bits = bits, .ops = packer.get()});
-  auto network = nn::make_device_decoder(
-      models::family_named("llama")(load::config_fields::from_json("{}", "random"), config), config, weights);
-  nn::device_model on_device{std::move(where), std::move(network)};
-  return std::make_shared<const model>(std::move(config), nn::model_text{},
-                                       std::make_unique<nn::network_on_device>(std::move(on_device)));
+  const auto spec = models::family_named("llama")(load::config_fields::from_json("{}", "random"), config);
+  auto network = std::make_unique<nn::device_model>(std::move(where), spec, config, weights);
+  return std::make_shared<const model>(std::move(config), nn::model_text{}, std::move(network));
 }
 
 }  // namespace cogen::bench

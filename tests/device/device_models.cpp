@@ -5,8 +5,6 @@
 #include "network/model/wanted_spec.hpp"
 #include "network/models/families.hpp"
 #include "network/models/pooling.hpp"
-#include "network/nn/device/device_decoder.hpp"
-#include "network/nn/device/network_on_device.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/ones.h>
@@ -108,37 +106,36 @@ std::shared_ptr<const model> seeded_model_on(std::shared_ptr<const device::backe
   seeded_weights weights(at::TensorOptions(where->device()).dtype(type), {.bits = bits, .ops = packer.get()});
   const auto describe = models::family_named(window > 0 ? "mistral" : "llama");
   const auto spec = describe(load::config_fields::from_json("{}", "seeded"), config);
-  nn::device_model on_device{where, nn::make_device_decoder(spec, config, weights)};
-  return std::make_shared<const model>(std::move(config), nn::model_text{},
-                                       std::make_unique<nn::network_on_device>(std::move(on_device)));
+  auto network = std::make_unique<nn::device_model>(std::move(where), spec, config, weights);
+  return std::make_shared<const model>(std::move(config), nn::model_text{}, std::move(network));
 }
 
-std::shared_ptr<const nn::device_network> golden_network_on(const device::backend& where, const std::string& name,
-                                                            at::ScalarType type, device_weights bits,
-                                                            std::shared_ptr<device::collectives> ranks) {
+std::unique_ptr<const nn::device_model> golden_network_on(std::shared_ptr<const device::backend> where,
+                                                          const std::string& name, at::ScalarType type,
+                                                          device_weights bits,
+                                                          std::shared_ptr<device::collectives> ranks) {
   const load::checkpoint files(test_data() + "/golden/" + name);
   const auto config = files.config();
-  const auto packer = where.make_operators();
-  device::stored_weights weights(files, at::TensorOptions(where.device()).dtype(type), {},
+  const auto packer = where->make_operators();
+  device::stored_weights weights(files, at::TensorOptions(where->device()).dtype(type), {},
                                  {.bits = bits, .ops = packer.get()});
   auto whole = models::with_pooling(models::family_named(files.family())(files.fields(), config), files);
   whole.mtp.reset();  // no device runs that layer, whose keys and values would never be written
   weights.tensors().expect(whole);
   if (ranks) {
     const auto spec = nn::spec_of_rank(whole, files, config, ranks->place(), {});
-    return nn::make_device_decoder(spec, config, weights, std::move(ranks));
+    return std::make_unique<nn::device_model>(std::move(where), spec, config, weights, std::move(ranks));
   }
-  auto network = nn::make_device_decoder(whole, config, weights);
+  auto network = std::make_unique<nn::device_model>(std::move(where), whole, config, weights);
   weights.tensors().finish();
   return network;
 }
 
 std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backend> where, const std::string& name,
                                              at::ScalarType type, device_weights bits) {
-  auto network = golden_network_on(*where, name, type, bits);
-  nn::device_model on_device{std::move(where), std::move(network)};
+  auto network = golden_network_on(std::move(where), name, type, bits);
   return std::make_shared<const model>(load::checkpoint(test_data() + "/golden/" + name).config(), nn::model_text{},
-                                       std::make_unique<nn::network_on_device>(std::move(on_device)));
+                                       std::move(network));
 }
 
 device::selective_scan seeded_scan(const device::backend& where, at::ScalarType type, const models::mamba_spec& spec) {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "network/backend/backend.hpp"
-#include "network/nn/device/device_network.hpp"
+#include "network/nn/device/device_model.hpp"
 
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
@@ -14,10 +14,10 @@ namespace cogen::test {
 
 /// The network of a tiny golden model, its weights in `type`, and those of its projections in so many bits; or what one
 /// of `ranks` has of it.
-std::shared_ptr<const nn::device_network> golden_network_on(const device::backend& where, const std::string& name,
-                                                            at::ScalarType type = at::kFloat,
-                                                            device_weights bits = device_weights::whole,
-                                                            std::shared_ptr<device::collectives> ranks = nullptr);
+std::unique_ptr<const nn::device_model> golden_network_on(std::shared_ptr<const device::backend> where,
+                                                          const std::string& name, at::ScalarType type = at::kFloat,
+                                                          device_weights bits = device_weights::whole,
+                                                          std::shared_ptr<device::collectives> ranks = nullptr);
 
 /// The same as a model.
 std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backend> where, const std::string& name,

@@ -1,12 +1,14 @@
 #include "network/backend/tensor_weights.hpp"
 #include "network/models/families.hpp"
 #include "network/models/model_spec.hpp"
-#include "network/nn/device/device_decoder.hpp"
+#include "network/nn/device/device_model.hpp"
+#include "plain_backend.hpp"
 
 #include <cogen/load/checkpoint.hpp>
 
 #include <boost/test/unit_test.hpp>
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 
@@ -20,7 +22,7 @@ BOOST_AUTO_TEST_CASE(blocks_of_the_same_kind_are_not_parallel) {
   auto spec = models::family_named(files.family())(files.fields(), config);
   const auto load = [&] {
     device::random_weights weights(at::TensorOptions().dtype(at::kFloat), 0.1);
-    nn::make_device_decoder(spec, config, weights);
+    const nn::device_model model(std::make_shared<plain_backend>(), spec, config, weights);
   };
   load();
   spec.blocks[1] = spec.blocks[0];

@@ -3,7 +3,6 @@
 #include "../test_data.hpp"
 #include "device_models.hpp"
 #include "network/model/model_text.hpp"
-#include "network/nn/device/network_on_device.hpp"
 #include "plain_backend.hpp"
 
 #include <cogen/load/checkpoint.hpp>
@@ -41,11 +40,10 @@ class lone_rank final : public device::collectives {
 };
 
 std::shared_ptr<const model> model_with(const std::shared_ptr<lone_rank>& ranks) {
-  const auto where = std::make_shared<plain_backend>();
-  nn::device_model on_device{where,
-                             golden_network_on(*where, "llama_default", at::kFloat, device_weights::whole, ranks)};
+  auto network =
+      golden_network_on(std::make_shared<plain_backend>(), "llama_default", at::kFloat, device_weights::whole, ranks);
   return std::make_shared<const model>(load::checkpoint(test_data() + "/golden/llama_default").config(),
-                                       nn::model_text{}, std::make_unique<nn::network_on_device>(std::move(on_device)));
+                                       nn::model_text{}, std::move(network));
 }
 
 /// What a stream of 9 tokens ends with; empty: well. With a processor the host samples.

@@ -129,11 +129,11 @@ class counted_collectives final : public device::collectives {
 
 struct golden_network {
   explicit golden_network(const std::string& name, std::shared_ptr<device::collectives> ranks = nullptr)
-      : network(
-            golden_network_on(backend_without_numbers(), name, at::kFloat, device_weights::whole, std::move(ranks))),
+      : network(golden_network_on(std::make_shared<backend_without_numbers>(), name, at::kFloat, device_weights::whole,
+                                  std::move(ranks))),
         vocabulary(load::checkpoint(test_data() + "/golden/" + name).config().vocabulary) {}
 
-  std::shared_ptr<const nn::device_network> network;
+  std::unique_ptr<const nn::device_model> network;
   std::int64_t vocabulary;
 };
 

@@ -54,33 +54,33 @@ cache::device_options layout_of(const nn::device_model& model, const engine_opti
                                           .max_step_tokens = step_tokens_of(options),
                                           .max_rollback_tokens = options.kv.max_rollback_tokens,
                                           .max_encoder_length = max_encoder_input});
-  layout.type = options.kv.dtype ? cache::tensor_type(*options.kv.dtype) : model.network->type();
+  layout.type = options.kv.dtype ? cache::tensor_type(*options.kv.dtype) : model.type();
   return layout;
 }
 
 /// Bytes of a slot for `length` tokens.
-std::int64_t slot_bytes(const nn::device_network& network, std::int64_t length, cache::device_options layout) {
+std::int64_t slot_bytes(const nn::device_model& model, std::int64_t length, cache::device_options layout) {
   layout.max_sequence_length = static_cast<int>(length);
-  return cache::device_cache::slot_bytes(network.kv_cache_specs(), layout);
+  return cache::device_cache::slot_bytes(model.kv_cache_specs(), layout);
 }
 
 bool forgets(const cache::device_options& layout) { return layout.ring > 0 && !layout.quantization; }
 
 /// The memory of a slot by its length. States, the encoder input, and with quantization the newest tokens in full
 /// precision, are a fixed part. With a window, memory stops growing at the size of the ring and the sinks.
-slot_footprint usage_of(const nn::device_network& network, const cache::device_options& layout) {
+slot_footprint usage_of(const nn::device_model& model, const cache::device_options& layout) {
   constexpr int block = cache::block_tokens;
   if (forgets(layout)) {
     const auto blocks = rounded_up(layout.ring + (layout.sinks ? layout.sinks->sinks : 0), block) / block;
-    const auto& shapes = network.kv_cache_specs();
+    const auto& shapes = model.kv_cache_specs();
     const auto fixed = cache::device_cache::state_bytes(shapes) + cache::device_cache::encoder_bytes(shapes, layout);
     const cache::device_options whole{.type = layout.type, .max_encoder_length = layout.max_encoder_length};
     return {.fixed = fixed,
             .block = block,
-            .capped = {{.per_block = slot_bytes(network, block, whole) - fixed, .blocks = blocks}}};
+            .capped = {{.per_block = slot_bytes(model, block, whole) - fixed, .blocks = blocks}}};
   }
-  const auto single = slot_bytes(network, block, layout);
-  const auto two = slot_bytes(network, 2 * block, layout);
+  const auto single = slot_bytes(model, block, layout);
+  const auto two = slot_bytes(model, 2 * block, layout);
   return {.fixed = 2 * single - two, .per_block = two - single, .block = block};
 }
 
@@ -90,8 +90,8 @@ slot_footprint usage_of(const nn::device_network& network, const cache::device_o
 std::optional<cache::block_size> blocks_of(const nn::device_model& model, const cache::device_options& layout,
                                            bool on_host) {
   const auto page_bytes = model.backend->page_bytes();
-  if (page_bytes == 0 || layout.ring > 0 || on_host || model.ranks) return std::nullopt;
-  const auto block = cache::device_cache::block_of(model.network->kv_cache_specs(), layout, page_bytes);
+  if (page_bytes == 0 || layout.ring > 0 || on_host || model.ranks()) return std::nullopt;
+  const auto block = cache::device_cache::block_of(model.kv_cache_specs(), layout, page_bytes);
   return block.tokens > 0 ? std::optional(block) : std::nullopt;
 }
 
@@ -101,8 +101,8 @@ slot_footprint usage_in(const cache::block_size& block) {
 }
 
 /// Bytes that all slots together take at the start, although the memory of their tokens comes later.
-std::int64_t fixed_bytes(const nn::device_network& network, const cache::device_options& layout) {
-  const auto& shapes = network.kv_cache_specs();
+std::int64_t fixed_bytes(const nn::device_model& model, const cache::device_options& layout) {
+  const auto& shapes = model.kv_cache_specs();
   return layout.slots * (cache::device_cache::state_bytes(shapes) + cache::device_cache::encoder_bytes(shapes, layout));
 }
 
@@ -119,24 +119,24 @@ slot_footprint compressed(slot_footprint usage, const cache::device_options& lay
 }
 
 /// The most tokens, up to `most`, that fit in a slot of `bytes` bytes.
-std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const nn::device_network& network,
+std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const nn::device_model& model,
                            const cache::device_options& layout) {
-  const auto usage = usage_of(network, layout);
-  if (usage.per_block == 0) return slot_bytes(network, 1, layout) <= bytes ? most : 0;
+  const auto usage = usage_of(model, layout);
+  if (usage.per_block == 0) return slot_bytes(model, 1, layout) <= bytes ? most : 0;
   return std::clamp<std::int64_t>((bytes - usage.fixed) / (usage.per_block / usage.block), 0, most);
 }
 
 /// Bytes of a token in one layer, for a prompt that reads an unpacked copy of its context.
-std::int64_t unpacked_bytes(const nn::device_network& network, const cache::device_options& layout) {
-  const bool is_read_as_it_is = layout.ring == 0 && layout.type == network.type();
+std::int64_t unpacked_bytes(const nn::device_model& model, const cache::device_options& layout) {
+  const bool is_read_as_it_is = layout.ring == 0 && layout.type == model.type();
   if (is_read_as_it_is || layout.sinks) return 0;
-  const auto shape = cache::first_with_keys(network.kv_cache_specs());
-  return 2 * std::int64_t{shape.kv_heads} * shape.head_dim * static_cast<std::int64_t>(elementSize(network.type()));
+  const auto shape = cache::first_with_keys(model.kv_cache_specs());
+  return 2 * std::int64_t{shape.kv_heads} * shape.head_dim * static_cast<std::int64_t>(elementSize(model.type()));
 }
 
-runner_shape shape_of(const nn::device_network& network, const cache::device_options& layout,
+runner_shape shape_of(const nn::device_model& model, const cache::device_options& layout,
                       const device_runner_options& options) {
-  const auto scratch = network.make_scratch(1, layout.sinks.has_value());
+  const auto scratch = model.make_scratch(1, layout.sinks.has_value());
   return {.step_tokens = step_tokens(layout.slots, options),
           .encoder_tokens = layout.max_encoder_length,
           .logits_rows = logits_rows(layout.slots, options),
@@ -146,9 +146,9 @@ runner_shape shape_of(const nn::device_network& network, const cache::device_opt
           .qkv = scratch.qkv.size(1),
           .attended = scratch.attended.size(1),
           .inner = scratch.gated.size(1),
-          .number_bytes = static_cast<std::int64_t>(elementSize(network.type())),
-          .ranks = network.ranks() ? network.ranks()->place().count : 1,
-          .unpacked_bytes = options.batch_invariant ? 0 : unpacked_bytes(network, layout),
+          .number_bytes = static_cast<std::int64_t>(elementSize(model.type())),
+          .ranks = model.collectives ? model.collectives->place().count : 1,
+          .unpacked_bytes = options.batch_invariant ? 0 : unpacked_bytes(model, layout),
           .batch_invariant = options.batch_invariant};
 }
 
@@ -160,7 +160,7 @@ std::int64_t max_context(const cache::device_options& layout, std::int64_t lengt
 /// Bytes for the caches, of `on_device`. If they are in host memory, two layers of each slot must fit in those.
 std::int64_t room_for(const nn::device_model& model, const engine_options& options, std::int64_t on_device) {
   if (!options.kv.offload) return options.kv.bytes.value_or(on_device);
-  const auto layers = static_cast<std::int64_t>(model.network->kv_cache_specs().size());
+  const auto layers = static_cast<std::int64_t>(model.kv_cache_specs().size());
   return std::min(options.kv.bytes.value_or(machine_memory() / 2), on_device / 2 * layers);
 }
 
@@ -181,18 +181,17 @@ std::int64_t tokens_within(std::int64_t bytes, std::int64_t most, const cache::b
 /// max_sequence_length is given; otherwise as many as fit in one.
 cache_room room_that_fits(const nn::device_model& model, const cache::device_options& layout,
                           const engine_options& options, const device_runner_options& runner, int most) {
-  const auto& network = *model.network;
   const auto length = options.limits.max_sequence_length;
-  const auto shape = shape_of(network, layout, runner);
+  const auto shape = shape_of(model, layout, runner);
   const auto on_device = model.backend->free_bytes();
   const auto block = blocks_of(model, layout, options.kv.offload);
-  const auto fixed = block ? fixed_bytes(network, layout) : 0;
+  const auto fixed = block ? fixed_bytes(model, layout) : 0;
   const auto room = [&](auto context) {
     return room_for(model, options, on_device - runner_bytes(shape, context)) - fixed;
   };
   const auto fitting_in = [&](auto bytes) {
     return block ? tokens_within(bytes, most, *block, layout.slots)
-                 : tokens_within(bytes / layout.slots, most, network, layout);
+                 : tokens_within(bytes / layout.slots, most, model, layout);
   };
   const auto free = room(max_context(layout, fitting_in(room(0))));
   const auto fitting = fitting_in(free);
@@ -201,7 +200,7 @@ cache_room room_that_fits(const nn::device_model& model, const cache::device_opt
         "engine_options.limits.max_sequence_length is {} with {} slots, which takes {} MiB; {}{} has {} MiB for caches",
         length.value_or(1), layout.slots,
         (block ? usage_in(*block)(length.value_or(1)) + fixed
-               : slot_bytes(network, length.value_or(1), layout) * layout.slots) /
+               : slot_bytes(model, length.value_or(1), layout) * layout.slots) /
             mebibyte,
         options.kv.offload ? "the host of " : "", model.backend->name(), std::max<std::int64_t>(0, free) / mebibyte));
   return {.bytes = free, .tokens = static_cast<int>(fitting)};
@@ -228,11 +227,12 @@ std::string snapshot_format_of(const cache::device_options& layout, const engine
   return format;
 }
 
-void put_on(const nn::device_model& place, engine_parts& parts, const model& model, const engine_options& options,
-            swap_room room, const device_switches& switches) {
+void put_on(std::shared_ptr<const nn::device_model> held, engine_parts& parts, const model& model,
+            const engine_options& options, swap_room room, const device_switches& switches) {
+  const auto& place = *held;
   check_on_device(options, place);
   check_vocabulary(model.config().vocabulary, *place.backend);
-  const bool endless = options.kv.sinks && !place.network->has_position_table();
+  const bool endless = options.kv.sinks && !place.has_position_table();
   const int longest = length_limit(options, model.config().max_positions, endless);
   const int max_encoder_input = model.has_encoder() ? encoder_limit(options, model.config().max_positions) : 0;
   auto layout = layout_of(place, options, longest, max_encoder_input);
@@ -246,13 +246,13 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
     room_of_caches = room_that_fits(place, layout, options, runner_options, longest);
     return room_of_caches.tokens;
   };
-  layout.max_sequence_length = place.ranks ? agree_on_least(*place.ranks, own_length) : own_length();
+  layout.max_sequence_length = place.ranks() ? agree_on_least(*place.ranks(), own_length) : own_length();
   parts.limits.max_sequence_length = layout.max_sequence_length;
   parts.limits.max_batched_tokens = step_tokens_of(options);
   parts.limits.max_all_logits_tokens = device_runner::max_all_logits_tokens;
-  parts.limits.usage = usage_of(*place.network, layout);
+  parts.limits.usage = usage_of(place, layout);
   if (layout.ring > 0) parts.limits.max_rollback_tokens = options.kv.max_rollback_tokens;
-  const auto& shapes = place.network->kv_cache_specs();
+  const auto& shapes = place.kv_cache_specs();
   const bool recurrent = cache::device_cache::state_bytes(shapes) > 0;
   if (recurrent) parts.limits.max_rollback_tokens = 0;
   // A state cannot go back by a token that an overlapped step has added behind the last one.
@@ -271,15 +271,15 @@ void put_on(const nn::device_model& place, engine_parts& parts, const model& mod
   if (options.kv.offload)
     layout.host = place.backend->make_host(layout.slots * cache::device_cache::slot_bytes(shapes, layout));
   auto slots = std::make_shared<device_slots>(place.backend, shapes, layout, room.bytes);
-  parts.runner = std::make_unique<device_runner>(place.network, std::move(slots),
+  parts.runner = std::make_unique<device_runner>(std::move(held), std::move(slots),
                                                  snapshot_format_of(layout, options, *place.backend), std::move(room),
                                                  runner_options);
 }
 
-void put_on_device(engine_parts& parts, const model& model, const engine_options& options, swap_room room,
-                   const device_switches& switches) {
-  const auto& place = *model.on_device();
-  place.backend->allocate([&] { put_on(place, parts, model, options, std::move(room), switches); });
+void put_on_device(engine_parts& parts, const std::shared_ptr<const model>& model, const engine_options& options,
+                   swap_room room, const device_switches& switches) {
+  std::shared_ptr<const nn::device_model> place(model, model->on_device());
+  place->backend->allocate([&] { put_on(place, parts, *model, options, std::move(room), switches); });
 }
 
 std::string settings_on_device(const model& model, const engine_options& options) {

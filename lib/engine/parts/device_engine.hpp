@@ -5,6 +5,7 @@
 #include <cogen/engine.hpp>
 #include <cogen/extend/runner.hpp>
 
+#include <memory>
 #include <string>
 
 namespace cogen::detail {
@@ -20,8 +21,8 @@ struct device_engines {
   /// Sets the runner of a model on a device, and the limits that its cache has. All ranks of a split model call it,
   /// whose caches hold as many tokens as that of the rank with the least memory. Throws std::invalid_argument, naming
   /// option, value and limit, for options that the device does not support, or that need more memory than it has.
-  void (*put_on_device)(engine_parts& parts, const model& model, const engine_options& options, swap_room room,
-                        const device_switches& switches);
+  void (*put_on_device)(engine_parts& parts, const std::shared_ptr<const model>& model, const engine_options& options,
+                        swap_room room, const device_switches& switches);
 
   /// What has to be the same on all ranks of a split model.
   std::string (*settings)(const model& model, const engine_options& options);

@@ -1,6 +1,6 @@
 #include "engine/parts/device_options.hpp"
 
-#include "network/nn/device/network_on_device.hpp"
+#include "network/nn/device/device_model.hpp"
 
 #include <cogen/extend/tensors.hpp>
 
@@ -30,7 +30,7 @@ void check_codecs(const cache::quantization& codecs, std::string_view device) {
 void check_on_device(const engine_options& options, const nn::device_model& model) {
   const auto device = model.backend->name();
   const auto& kv = options.kv;
-  const auto own = model.network->type();
+  const auto own = model.type();
   if (kv.layer_factory) refuse("kv.layer_factory is set; engines on {} have no layers of your own", device);
   if (options.compute_type == compute_type::int8)
     refuse("compute_type is int8; engines on {} compute in float32 alone", device);
@@ -49,11 +49,11 @@ void check_on_device(const engine_options& options, const nn::device_model& mode
   if (kv.offload && (kv.quantization || kv.sinks))
     refuse("kv.offload and {} are both set; engines on {} offload what keeps every token in full precision",
            kv.sinks ? "kv.sinks" : "kv.quantization", device);
-  if (options.batch_invariant) model.backend->check_batch_invariance(model.network->batch_variant_part());
-  const auto& shapes = model.network->kv_cache_specs();
+  if (options.batch_invariant) model.backend->check_batch_invariance(model.batch_variant_part());
+  const auto& shapes = model.kv_cache_specs();
   if (kv.offload && cache::device_cache::state_bytes(shapes) > 0)
     refuse("kv.offload is set; engines on {} offload models without recurrent layers", device);
-  if (kv.offload && model.network->has_encoder())
+  if (kv.offload && model.has_encoder())
     refuse("kv.offload is set; engines on {} offload models without an encoder", device);
   if (kv.sinks && !cache::shared_window(shapes, kv.sinks))
     refuse("kv.sinks is set; engines on {} have them where all layers have the same window", device);

@@ -97,7 +97,7 @@ engine_parts make_parts(const std::shared_ptr<const model>& model, const engine_
   set_policies(parts, options.policies);
   auto room = swap_room_of(options, false);
   if (model->on_device())
-    registered_device_engines().put_on_device(parts, *model, options, std::move(room), switches);
+    registered_device_engines().put_on_device(parts, model, options, std::move(room), switches);
   else
     put_on_cpu(parts, model, options, std::move(room));
   if (!parts.texts && !model->ranks() && model->embedding_width() > 0)
@@ -122,7 +122,7 @@ void run_worker(const std::shared_ptr<const model>& model, const engine_options&
   detail::set_limits(parts.limits, options);
   auto room = detail::swap_room_of(options, true);
   if (model->on_device())
-    detail::registered_device_engines().put_on_device(parts, *model, options, std::move(room), {});
+    detail::registered_device_engines().put_on_device(parts, model, options, std::move(room), {});
   else
     detail::put_on_cpu(parts, model, options, std::move(room));
   detail::agree(parts.limits, *model->ranks(), detail::settings_of(*model, options));

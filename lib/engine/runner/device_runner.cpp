@@ -57,27 +57,28 @@ std::int64_t step_tokens(int slots, const device_runner_options& options) {
   return std::max(options.max_batched_tokens, slots);
 }
 
-device_runner::device_runner(std::shared_ptr<const nn::device_network> network, std::shared_ptr<device_slots> slots,
+device_runner::device_runner(std::shared_ptr<const nn::device_model> model, std::shared_ptr<device_slots> slots,
                              std::string snapshot_format, swap_room room, const device_runner_options& options)
     : caching_runner(slots, std::move(snapshot_format), std::move(room)),
-      network_(std::move(network)),
+      model_(std::move(model)),
       slots_(std::move(slots)),
       options_(options),
       operators_(operators_of(*slots_->where, options_)),
       prefetcher_(slots_->kv.on_host() ? std::make_unique<nn::kv_prefetcher>(*slots_->where, *slots_->work, slots_->kv)
                                        : nullptr),
+      step_(*model_, *operators_, step_tokens(slots_->count(), options_),
+            {.slots = slots_->count(),
+             .samples = logits_rows(slots_->count(), options_),
+             .sinks = nn::has_sinks(slots_->kv)}),
       recorded_(*slots_->where, max_recorded_tokens(*slots_, options_)),
-      ragged_(*slots_->where, step_tokens(slots_->count(), options_)),
       sampling_(*slots_->where,
-                std::max(logits_rows(slots_->count(), options_), step_tokens(slots_->count(), options_))),
-      scratch_(network_->make_scratch(step_tokens(slots_->count(), options_), nn::has_sinks(slots_->kv))),
-      encoder_(network_->has_encoder() ? std::make_unique<nn::encoder_reader>(*slots_->where, *network_, slots_->kv)
-                                       : nullptr) {
+                std::max(logits_rows(slots_->count(), options_), step_tokens(slots_->count(), options_))) {
   nn::check_offsets(slots_->kv);
-  const auto on_device = at::TensorOptions(network_->device());
-  const auto most = logits_rows(slots_->count(), options_);
-  last_ = at::zeros({slots_->count() + most}, on_device.dtype(at::kInt));
-  logits_ = at::empty({most, options_.vocabulary}, on_device.dtype(at::kFloat));
+  if (model_->has_encoder())
+    encoder_step_.emplace(*model_, *operators_, slots_->kv.max_encoder_length(),
+                          nn::device_step::room{.slots = slots_->count()});
+  logits_ = at::empty({logits_rows(slots_->count(), options_), options_.vocabulary},
+                      at::TensorOptions(slots_->where->device()).dtype(at::kFloat));
   for (auto& each : host_logits_)
     each = slots_->where->make_host(static_cast<std::int64_t>(logits_.nbytes())).view(at::kFloat).view(logits_.sizes());
 }
@@ -107,8 +108,7 @@ void device_runner::start() {
 
 /// Runs a step of tokens that belong to no slot.
 void device_runner::warm_up(std::int64_t single, std::int64_t prompt) {
-  ragged_.write_nothing(single, prompt);
-  const auto hidden = forward({});
+  const auto hidden = step_.warm_up(single, prompt, slots_->kv, prefetcher_.get());
   sampling_.begin(1);
   score_and_sample(hidden, 1, {});
 }
@@ -122,9 +122,9 @@ void device_runner::record_steps() {
   recorded_.send();
   for (const auto tokens : buckets) {
     const auto step = [this, tokens] {
-      const auto hidden = network_->forward(*operators_, recorded_.single_rows(tokens), last_, {}, {slots_->kv},
-                                            scratch_.first(tokens));
-      network_->score(*operators_, hidden, logits_.narrow(0, 0, tokens));
+      const auto hidden = model_->forward(*operators_, recorded_.single_rows(tokens), step_.last(), {}, {slots_->kv},
+                                          step_.scratch().first(tokens));
+      model_->score(*operators_, hidden, logits_.narrow(0, 0, tokens));
     };
     step();  // makes one-time allocations before the capture
     if (auto graph = slots_->work->record(step)) graphs_[tokens] = std::move(graph);
@@ -144,7 +144,7 @@ void device_runner::launch(step& step) {
 /// Once for each request, before its first tokens.
 void device_runner::read_encoder_inputs(const scheduler::step& step) {
   for (const auto& row : step.rows)
-    if (row.encoder_input) encoder_->read(*operators_, *slots_->work, row.slot, *row.encoder_input);
+    if (row.encoder_input) encoder_step_->encode(row.slot, *row.encoder_input, slots_->kv, *slots_->work);
   check_ranks();
 }
 
@@ -156,7 +156,11 @@ void device_runner::begin_rows(step& step) {
   const bool recorded = is_recorded(rows);
   put_in_order(step, recorded);
   if (rows_.empty()) return step.done();
-  const auto hidden = recorded ? run_recorded() : run_ragged();
+  at::Tensor hidden;
+  if (recorded)
+    run_recorded();
+  else
+    hidden = step_.forward(rows_, outputs_, slots_->kv, prefetcher_.get());
   std::vector<cache::step_row> ran;
   ran.reserve(order_.size());
   for (const int index : order_) {
@@ -188,20 +192,23 @@ void device_runner::reserve_memory(step& step) {
   }
 }
 
-bool device_runner::samples() const { return network_->ranks() == nullptr || network_->ranks()->place().is_first(); }
+bool device_runner::samples() const { return !model_->collectives || model_->collectives->place().is_first(); }
 
-/// Computes the logits of a step, unless a graph has, of at most as many rows at a time as logits_ has. Samples from
-/// them on rank 0, which alone gets them.
+/// Computes the logits of a step, unless a graph has and there are no hidden states, and samples from them on rank 0,
+/// which alone gets them.
 void device_runner::score_and_sample(const at::Tensor& hidden, std::int64_t total, const sampling_lists& lists) {
   if (samples() && total > 0) sampling_.send(lists);
-  for (std::int64_t first = 0; first < total; first += logits_.size(0)) {
-    const auto count = std::min(total - first, logits_.size(0));
-    const auto logits = logits_.narrow(0, 0, count);
-    if (hidden.defined()) network_->score(*operators_, hidden.narrow(0, first, count), logits);
-    if (samples()) sampling_.sample(*operators_, logits, first, last_);
-    if (first == 0) copy_logits_to_host();
-  }
+  if (hidden.defined())
+    step_.score(hidden, logits_, [this](std::int64_t first, const at::Tensor& logits) { sample_from(first, logits); });
+  else
+    sample_from(0, logits_.narrow(0, 0, total));
   if (samples() && total > 0) sampling_.receive();
+}
+
+/// `logits` are those of the step from `first` on.
+void device_runner::sample_from(std::int64_t first, const at::Tensor& logits) {
+  if (samples()) sampling_.sample(*operators_, logits, first, step_.last());
+  if (first == 0) copy_logits_to_host();
 }
 
 /// Enqueues the copy of the logits that the host wants, which are among the first ones.
@@ -215,14 +222,14 @@ void device_runner::copy_logits_to_host() {
 /// What a chained row of the next step reads.
 void device_runner::broadcast_tokens(const scheduler::step& step) {
   const auto is_sampled = [](const auto& row) { return row.wanted == scheduler::output::sample; };
-  if (network_->ranks() && std::ranges::any_of(step.rows, is_sampled))
-    network_->ranks()->broadcast(last_.narrow(0, 0, slots_->count()));
+  if (model_->collectives && std::ranges::any_of(step.rows, is_sampled))
+    model_->collectives->broadcast(step_.last().narrow(0, 0, slots_->count()));
 }
 
 /// Call it when the device has ended what was enqueued.
 void device_runner::check_ranks() const {
-  if (!network_->ranks()) return;
-  if (const auto error = network_->ranks()->failure()) std::rethrow_exception(error);
+  if (!model_->collectives) return;
+  if (const auto error = model_->collectives->failure()) std::rethrow_exception(error);
 }
 
 device_runner::token_part device_runner::wanted_for(purpose use, const scheduler::row& row) {
@@ -286,28 +293,11 @@ void device_runner::put_in_order(const scheduler::step& step, bool recorded) {
 }
 
 /// Replays a graph, which writes the logits of every token to logits_.
-at::Tensor device_runner::run_recorded() {
+void device_runner::run_recorded() {
   const auto graph = graphs_.lower_bound(tokens_);
   recorded_.write_each(rows_, slots_->kv, graph->first);
   recorded_.send();
   graph->second->replay();
-  return {};
-}
-
-at::Tensor device_runner::run_ragged() {
-  ragged_.write(rows_, slots_->kv, outputs_);
-  return forward(rows_);
-}
-
-/// Runs the step that was written to ragged_. `rows` are its rows; none for a dummy prompt.
-at::Tensor device_runner::forward(std::span<const nn::token_row> rows) {
-  ragged_.send();
-  if (prefetcher_) prefetcher_->begin(rows);
-  const auto tokens = ragged_.rows().ids.size(0);
-  auto hidden = network_->forward(*operators_, ragged_.rows(), last_, ragged_.outputs(),
-                                  {slots_->kv, prefetcher_.get()}, scratch_.first(tokens));
-  if (prefetcher_) prefetcher_->end();
-  return hidden;
 }
 
 /// Writes what the device samples and scores of the step's rows of logits. Nothing on other ranks than the first, where
@@ -323,8 +313,8 @@ void device_runner::write_samples(step& step, std::int64_t logits) {
   }
 }
 
-/// The entry of last_ in which a token is kept: the slot's, which a chained row reads, or one that nothing reads, for
-/// the samples of a row with drafts.
+/// The entry of step_.last() in which a token is kept: the slot's, which a chained row reads, or one that nothing
+/// reads, for the samples of a row with drafts.
 std::int32_t device_runner::kept_in(const scheduler::row& row, std::int64_t sample) const {
   return static_cast<std::int32_t>(row.drafts == 0 ? row.slot : slots_->count() + sample);
 }
@@ -371,7 +361,7 @@ device_runner::sampled_by device_runner::write_scores_of(step& step, wanted_rows
 
 /// How a step has ended whose work has ended with `error` on this device.
 std::exception_ptr device_runner::propagate_error(const std::exception_ptr& error) const noexcept {
-  auto* const ranks = network_->ranks();
+  auto* const ranks = model_->collectives.get();
   if (!ranks) return error;
   if (auto why = ranks->failure()) return why;
   if (error) ranks->fail(sentence_of(error));

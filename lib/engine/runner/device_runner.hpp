@@ -3,8 +3,8 @@
 #include "engine/runner/caching_runner.hpp"
 #include "engine/runner/sampling_block.hpp"
 #include "engine/snapshot/device_slots.hpp"
-#include "network/nn/device/device_network.hpp"
-#include "network/nn/device/encoder_reader.hpp"
+#include "network/nn/device/device_model.hpp"
+#include "network/nn/device/device_step.hpp"
 #include "network/nn/device/kv_prefetcher.hpp"
 #include "network/nn/device/step_block.hpp"
 
@@ -14,6 +14,7 @@
 #include <exception>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -53,8 +54,8 @@ class device_runner final : public caching_runner {
   static constexpr int max_all_logits_tokens = 64;
 
   /// Allocates all other memory that steps need. Throws std::invalid_argument if the caches are too large for the
-  /// device's int32 token offsets. The slots are of the network's layers.
-  device_runner(std::shared_ptr<const nn::device_network> network, std::shared_ptr<device_slots> slots,
+  /// device's int32 token offsets. The slots are of the model's layers.
+  device_runner(std::shared_ptr<const nn::device_model> model, std::shared_ptr<device_slots> slots,
                 std::string snapshot_format, swap_room room, const device_runner_options& options);
   ~device_runner() override;
 
@@ -92,14 +93,13 @@ class device_runner final : public caching_runner {
   static token_part wanted_for(purpose use, const scheduler::row& row);
   bool is_recorded(std::span<const scheduler::row> rows) const;
   void put_in_order(const scheduler::step& step, bool recorded);
-  at::Tensor run_recorded();
-  at::Tensor run_ragged();
-  at::Tensor forward(std::span<const nn::token_row> rows);
+  void run_recorded();
   void write_samples(step& step, std::int64_t logits);
   sampled_by write_samples_of(step& step, wanted_rows& wanted);
   sampled_by write_scores_of(step& step, wanted_rows& wanted);
   bool samples() const;
   void score_and_sample(const at::Tensor& hidden, std::int64_t total, const sampling_lists& lists);
+  void sample_from(std::int64_t first, const at::Tensor& logits);
   void copy_logits_to_host();
   void broadcast_tokens(const scheduler::step& step);
   void check_ranks() const;
@@ -116,17 +116,15 @@ class device_runner final : public caching_runner {
   void warm_up(std::int64_t single, std::int64_t prompt);
   void record_steps();
 
-  const std::shared_ptr<const nn::device_network> network_;
+  const std::shared_ptr<const nn::device_model> model_;
   const std::shared_ptr<device_slots> slots_;
   const device_runner_options options_;
   const std::unique_ptr<device::operators> operators_;
   const std::unique_ptr<nn::kv_prefetcher> prefetcher_;  // null unless the cache is in host memory
-  nn::step_block recorded_;                              // read by the graphs
-  nn::step_block ragged_;
+  nn::device_step step_;                                 // its last(): see kept_in()
+  nn::step_block recorded_;                              // read by the graphs, which are of that step
   sampling_block sampling_;
-  const nn::device_scratch scratch_;
-  const std::unique_ptr<nn::encoder_reader> encoder_;              // null unless the network has one
-  at::Tensor last_;                                                // [slots + logits_rows] int32: see kept_in()
+  std::optional<nn::device_step> encoder_step_;                    // if the model has an encoder
   at::Tensor logits_;                                              // [logits_rows, vocabulary] float32
   std::array<at::Tensor, 2> host_logits_;                          // the same, on the host, by turn
   std::map<std::int64_t, std::unique_ptr<device::graph>> graphs_;  // by tokens

@@ -4,14 +4,10 @@
 #include "network/backend/cpu/operators.hpp"
 #include "network/kernels/instruction_set.hpp"
 #include "network/models/pipeline_stage.hpp"
-#include "network/nn/blocks.hpp"
+#include "network/nn/decoder.hpp"
 #include "network/nn/encoder_memory.hpp"
-#include "network/nn/kept_sinks.hpp"
 #include "network/nn/part_reader.hpp"
-#include "network/nn/pooler.hpp"
-#include "network/nn/text_memory.hpp"
 #include "network/nn/varlen_texts.hpp"
-#include "network/nn/weight_bytes.hpp"
 #include "network/nn/workspace.hpp"
 #include "network/parallel/rank_group.hpp"
 
@@ -39,40 +35,18 @@ void place_rows(const cache::step& step, const cache::cache& cache, std::vector<
   }
 }
 
-struct cpu_encoder {
-  parts::embedding<forms> embedding;
-  blocks<forms> stack;
-  forms::norm norm;
-  cache::kv_cache_spec memory;
-};
-
 struct cpu_mtp {
   parts::mtp<forms> part;
   blocks<forms> stack;
 };
 
-class cpu_network final : public network {
+class cpu_network final : public decoder<forms> {
  public:
   cpu_network(const models::model_spec& spec, const load::model_config& config, cpu::weight_reader& weights,
               std::shared_ptr<parallel::rank_group> ranks, cpu_reader read)
-      : ranks_(std::move(ranks)),
-        hidden_(config.hidden),
-        encoder_(spec.encoder ? std::optional(read_encoder(*spec.encoder, read)) : std::nullopt),
-        embedding_(is_first() || models::reads_embeddings(spec) ? std::optional(read.read(spec.embedding))
-                                                                : std::nullopt),
-        layer_inputs_(read.read(spec.layer_inputs)),
-        streams_(read.read(spec.streams)),
-        blocks_(read.read(spec.blocks)),
-        norm_(read.read(spec.final_norm)),
-        head_(is_last() ? std::optional(read.read(spec.head, spec.embedding)) : std::nullopt),
+      : decoder(spec, config, read, weights.number_reader(), extent_of(ranks.get())),
+        ranks_(std::move(ranks)),
         mtp_(spec.mtp ? std::optional(read_mtp(spec, read)) : std::nullopt),
-        specs_(cached_layers_of(spec)),
-        has_position_table_(spec.embedding.positions.has_value()),
-        keeps_sinks_(keeps_sinks(spec)),
-        generates_(!models::is_encoder_only(spec)),
-        text_memory_(text_memory_of(spec)),
-        pooler_(spec.pooling ? std::optional<pooler>(std::in_place, spec, hidden_, weights.number_reader())
-                             : std::nullopt),
         weight_type_(ranks_ ? weights.tensors().most_stored_type() : weights.most_common_type()) {}
 
   cache::cache make_cache(const cache::options& options, const cache::layer_factory& own) const override {
@@ -85,11 +59,7 @@ class cpu_network final : public network {
     const auto context = context_for(batch.step, cache, scratch);
     if (ranks_ && ranks_->stage().count > 1) return run_stage(context, batch, logits);
     cpu::operators ops(context, mtp_ ? std::nullopt : std::optional(batch.outputs));
-    const auto embedded = ops.embed(*embedding_, batch.tokens, hidden_);
-    if (layer_inputs_) ops.read_layer_inputs(*layer_inputs_, batch.tokens, embedded);
-    if (streams_) ops.start_streams(*streams_, embedded);
-    const auto x = blocks_.run(ops, embedded);
-    if (streams_ && !ops.is_empty(x)) ops.join_streams(*streams_, x);
+    const auto x = run(ops, batch.tokens);
     if (mtp_) return score_some(context, batch.outputs, scratch.hidden = ops.normed(x, norm_), logits);
     if (!ops.is_empty(x)) ops.score(x, norm_, *head_, logits);
   }
@@ -115,15 +85,11 @@ class cpu_network final : public network {
     encoder_memory own(batch.step, encoder_->memory);
     const auto inner = context_for(own, scratch);
     cpu::operators input_ops(inner);
-    const auto x = encoder_->stack.run(input_ops, input_ops.embed(encoder_->embedding, batch.tokens, hidden_));
     const cpu::operators ops(context);
-    for (const auto& block : blocks_.items())
-      if (const auto* cross = std::get_if<parts::cross_attention<forms>>(&block.part))
-        ops.cache_encoder_input(*cross, encoder_->norm, x);
+    run_encoder(input_ops, batch.tokens, [&](const auto& cross, const forms::norm& norm, const activations& x) {
+      ops.cache_encoder_input(cross, norm, x);
+    });
   }
-
-  bool generates() const noexcept override { return generates_; }
-  const pooler* pooling() const noexcept override { return pooler_ ? &*pooler_ : nullptr; }
 
   void embed(std::span<const encoder_text> texts, scratch& scratch, const matrix_view& vectors) const override {
     if (!pooler_) return network::embed(texts, scratch, vectors);
@@ -133,16 +99,11 @@ class cpu_network final : public network {
     auto context = context_for(own, scratch);
     context.seconds = packed.seconds;
     cpu::operators ops(context, packed.outputs);
-    const auto x = blocks_.run(ops, ops.embed(*embedding_, packed.tokens, hidden_));
-    packed.pool(*pooler_, x, vectors);
+    packed.pool(*pooler_, run(ops, packed.tokens), vectors);
   }
 
-  bool has_encoder() const noexcept override { return encoder_.has_value(); }
-  bool has_position_table() const noexcept override { return has_position_table_; }
-  const std::vector<cache::kv_cache_spec>& kv_cache_specs() const noexcept override { return specs_; }
   std::int64_t weight_bytes() const noexcept override {
-    const auto predicting = mtp_ ? bytes_of(mtp_->stack) + forms::bytes(mtp_->part.projection) : 0;
-    return bytes_of(blocks_) + forms::bytes(norm_) + (head_ ? forms::bytes(head_->product) : 0) + predicting;
+    return decoder::weight_bytes() + (mtp_ ? bytes_of(mtp_->stack) + forms::bytes(mtp_->part.projection) : 0);
   }
   std::string_view weight_type() const noexcept override { return to_string(weight_type_); }
   compute_type default_compute_type() const noexcept override {
@@ -173,8 +134,9 @@ class cpu_network final : public network {
             .encodes = true};
   }
 
-  bool is_first() const { return !ranks_ || ranks_->stage().is_first(); }
-  bool is_last() const { return !ranks_ || ranks_->stage().is_last(); }
+  static extent extent_of(const parallel::rank_group* ranks) {
+    return {.first = !ranks || ranks->stage().is_first(), .last = !ranks || ranks->stage().is_last()};
+  }
 
   /// The blocks of one stage, from the rows of the stage before it to those of the next.
   void run_stage(const forward_context& context, const batch& batch, const matrix_view& logits) const {
@@ -216,30 +178,9 @@ class cpu_network final : public network {
     return {.part = std::move(part), .stack = std::move(stack)};
   }
 
-  static cpu_encoder read_encoder(const models::encoder_spec& spec, cpu_reader& read) {
-    return {.embedding = read.read(spec.embedding),
-            .stack = blocks<forms>(read.read(spec.blocks, true)),
-            .norm = read.read(spec.final_norm),
-            .memory = models::kv_cache_specs({.blocks = spec.blocks}).front()};
-  }
-
   const std::shared_ptr<parallel::rank_group> ranks_;  // null: this process has the whole model
   const kernels::instruction_set set_ = kernels::preferred_instruction_set();
-  std::int64_t hidden_;
-  std::optional<cpu_encoder> encoder_;
-  std::optional<parts::embedding<forms>> embedding_;  // of the first stage
-  std::optional<parts::layer_inputs<forms>> layer_inputs_;
-  std::optional<parts::streams<forms>> streams_;
-  blocks<forms> blocks_;
-  forms::norm norm_;
-  std::optional<parts::head<forms>> head_;  // of the last stage
   std::optional<cpu_mtp> mtp_;
-  std::vector<cache::kv_cache_spec> specs_;
-  bool has_position_table_;
-  bool keeps_sinks_;
-  bool generates_;
-  std::optional<cache::kv_cache_spec> text_memory_;
-  std::optional<pooler> pooler_;
   element_type weight_type_;
 };
 

@@ -29,9 +29,9 @@ template <class... Args>
 void check_type(const device_model& model, const cache::options& options) {
   const auto type = cache::tensor_type(options.type);
   const bool is_fp8 = options.type == cache::scalar::fp8;
-  if (type != model.network->type() && !is_fp8 && !model.backend->reads_any_cache_type())
+  if (type != model.type() && !is_fp8 && !model.backend->reads_any_cache_type())
     refuse("type is {}; caches on {} keep {} or {}", c10::toString(type), model.backend->name(),
-           c10::toString(model.network->type()), c10::toString(at::kFloat8_e4m3fn));
+           c10::toString(model.type()), c10::toString(at::kFloat8_e4m3fn));
   if (is_fp8 && options.kv_quantization)
     refuse(
         "kv_quantization and a type of fp8 are both set; quantized caches on {} keep their newest tokens in the "
@@ -50,11 +50,11 @@ void check_together(const device_model& model, const cache::options& options) {
   if (options.kv_offload && (options.kv_quantization || options.sinks))
     refuse("kv_offload and {} are both set; caches on {} offload what keeps every token in full precision",
            options.sinks ? "sinks" : "kv_quantization", device);
-  if (options.kv_offload && cache::device_cache::state_bytes(model.network->kv_cache_specs()) > 0)
+  if (options.kv_offload && cache::device_cache::state_bytes(model.kv_cache_specs()) > 0)
     refuse("kv_offload is set; caches on {} keep states there", device);
-  if (options.kv_offload && model.network->has_encoder())
+  if (options.kv_offload && model.has_encoder())
     refuse("kv_offload is set; caches on {} offload models without an encoder", device);
-  if (options.sinks && !cache::shared_window(model.network->kv_cache_specs(), options.sinks))
+  if (options.sinks && !cache::shared_window(model.kv_cache_specs(), options.sinks))
     refuse("sinks are set; caches on {} have them where all layers have the same window", device);
 }
 
@@ -69,15 +69,15 @@ cache::device_options checked_layout(const device_model& model, const cache::opt
   check_together(model, options);
   auto layout = device_layout(model, options);
   if (options.max_sequence_length == 0) {
-    const bool has_keys = cache::first_with_keys(model.network->kv_cache_specs()).kv_heads > 0;
+    const bool has_keys = cache::first_with_keys(model.kv_cache_specs()).kv_heads > 0;
     if (has_keys && (layout.ring == 0 || layout.quantization))
       refuse("max_sequence_length is 0; caches on {} take all of their memory at once, and need a bound",
              model.backend->name());
     layout.max_sequence_length = length_of_endless;
   }
   if (options.kv_offload)
-    layout.host = model.backend->make_host(layout.slots *
-                                           cache::device_cache::slot_bytes(model.network->kv_cache_specs(), layout));
+    layout.host =
+        model.backend->make_host(layout.slots * cache::device_cache::slot_bytes(model.kv_cache_specs(), layout));
   return layout;
 }
 
@@ -88,9 +88,9 @@ device_kv::device_kv(const device_model& model, const cache::options& options)
 
 device_kv::device_kv(const device_model& model, const cache::device_options& layout)
     : where(model.backend),
-      slot_bytes(cache::device_cache::slot_bytes(model.network->kv_cache_specs(), layout) +
-                 cache::device_cache::state_bytes(model.network->kv_cache_specs())),
-      tokens(model.network->kv_cache_specs(), layout),
+      slot_bytes(cache::device_cache::slot_bytes(model.kv_cache_specs(), layout) +
+                 cache::device_cache::state_bytes(model.kv_cache_specs())),
+      tokens(model.kv_cache_specs(), layout),
       states(tokens),
       pasts(static_cast<std::size_t>(layout.slots)),
       work(where->make_stream()),
@@ -253,7 +253,7 @@ cache::cache make_cache_on(const device_model& model, const cache::options& opti
   };
   auto checked = options;
   if (options.type == cache::scalar::fp8) checked.type = cache::scalar::f32;
-  return {model.network->kv_cache_specs(), checked, make_layer};
+  return {model.kv_cache_specs(), checked, make_layer};
 }
 
 device_kv& kv_on(const device_model& model, cache::cache& cache) {

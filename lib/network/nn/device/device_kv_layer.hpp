@@ -1,7 +1,7 @@
 #pragma once
 
+#include "network/nn/device/device_model.hpp"
 #include "network/nn/device/kv_prefetcher.hpp"
-#include "network/nn/device/network_on_device.hpp"
 #include "network/nn/device/saved_states.hpp"
 
 #include <cogen/cache/cache.hpp>

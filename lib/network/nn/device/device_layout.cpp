@@ -18,7 +18,7 @@ constexpr int in_blocks(int tokens) {
 cache::device_quantization quantization_of(const device_model& model, const cache::quantization& kv_quantization) {
   const auto* keys = kv_quantization.keys->format();
   const auto* values = kv_quantization.values->format();
-  const auto head_dim = cache::first_with_keys(model.network->kv_cache_specs()).head_dim;
+  const auto head_dim = cache::first_with_keys(model.kv_cache_specs()).head_dim;
   const auto operators = model.backend->make_operators();
   return cache::device_quantization{.keys = *keys,
                                     .values = *values,
@@ -28,14 +28,14 @@ cache::device_quantization quantization_of(const device_model& model, const cach
 }
 
 int max_encoder_input(const device_model& model, const cache::options& options) {
-  if (!model.network->has_encoder()) return 0;
+  if (!model.has_encoder()) return 0;
   return options.max_encoder_length > 0 ? options.max_encoder_length : options.max_sequence_length;
 }
 
 }  // namespace
 
 cache::device_options device_layout(const device_model& model, const cache::options& options) {
-  cache::device_options layout{.device = model.network->device(),
+  cache::device_options layout{.device = model.backend->device(),
                                .type = cache::tensor_type(options.type),
                                .slots = options.slots,
                                .max_sequence_length = options.max_sequence_length,
@@ -48,7 +48,7 @@ cache::device_options device_layout(const device_model& model, const cache::opti
     layout.ring = in_blocks(layout.quantization->residual + cache::block_tokens + new_and_cut);
     return layout;
   }
-  const int window = cache::shared_window(model.network->kv_cache_specs(), options.sinks).value_or(0);
+  const int window = cache::shared_window(model.kv_cache_specs(), options.sinks).value_or(0);
   const int ring = window > 0 ? in_blocks(window + new_and_cut) : 0;
   const bool unbounded = options.max_sequence_length == 0;
   layout.ring = unbounded || ring < options.max_sequence_length ? ring : 0;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "network/nn/device/network_on_device.hpp"
+#include "network/nn/device/device_model.hpp"
 
 #include <cogen/cache/cache.hpp>
 #include <cogen/cache/device_cache.hpp>

@@ -17,7 +17,7 @@ at::Tensor device_pass::keep(const at::Tensor& x) const {
   return outputs_.defined() ? at::index_select(x, 0, outputs_) : x;
 }
 
-at::Tensor device_pass::embed(const device::embedding& embeddings, const at::Tensor& last) const {
+at::Tensor device_pass::embed(const device::embedding& embeddings, const at::Tensor& last, std::int64_t) const {
   if (!embeddings.vocabulary) {
     ops_.embed(embeddings, rows_, last, scratch_.x);
     return scratch_.x;

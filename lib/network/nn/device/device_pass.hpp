@@ -1,6 +1,9 @@
 #pragma once
 
-#include "network/nn/device/device_network.hpp"
+#include "network/backend/collectives.hpp"
+#include "network/backend/operators.hpp"
+#include "network/nn/device/device_memory.hpp"
+#include "network/nn/device/device_scratch.hpp"
 
 #include <cstdint>
 #include <variant>
@@ -10,7 +13,7 @@ namespace cogen::nn {
 /// The operators of one forward on a device. Results are in the forward's scratch.
 class device_pass {
  public:
-  /// Arguments are those of device_network::forward(), and its ranks(), and must outlive it.
+  /// Arguments are those of device_model::forward(), and its collectives, and must outlive it.
   device_pass(device::operators& ops, device::collectives* ranks, const device::step_rows& rows,
               const at::Tensor& outputs, const device_memory& memory, const device_scratch& scratch)
       : ops_(ops),
@@ -27,7 +30,7 @@ class device_pass {
   /// The rows of the outputs.
   at::Tensor keep(const at::Tensor& x) const;
 
-  at::Tensor embed(const device::embedding& embeddings, const at::Tensor& last) const;
+  at::Tensor embed(const device::embedding& embeddings, const at::Tensor& last, std::int64_t hidden) const;
   void keep_embeddings(const at::Tensor& x) const;
   at::Tensor beside_embeddings(const at::Tensor& x) const;
   at::Tensor norm_linear(const at::Tensor& x, const device::norm& pre_norm, const device::projection& linear,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "network/backend/backend.hpp"
-#include "network/nn/device/device_network.hpp"
+#include "network/nn/device/device_memory.hpp"
 #include "network/nn/device/step_block.hpp"
 
 #include <array>

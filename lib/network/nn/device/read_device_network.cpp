@@ -1,8 +1,7 @@
 #include "network/backend/backend.hpp"
 #include "network/backend/tensor_weights.hpp"
 #include "network/kernels/worker_pool.hpp"
-#include "network/nn/device/device_decoder.hpp"
-#include "network/nn/device/network_on_device.hpp"
+#include "network/nn/device/device_model.hpp"
 #include "network/nn/device_networks.hpp"
 #include "network/parallel/rank_group.hpp"
 #include "network/weights/loading_progress.hpp"
@@ -42,9 +41,10 @@ std::unique_ptr<const network> read_device_network(const load::checkpoint& files
   kernels::worker_pool workers(options.threads);
   device::stored_weights weights(files, like, report, {.bits = options.device_weights, .ops = packer.get()}, &workers);
   weights.tensors().expect(spec);
-  auto decoder = make_device_decoder(spec, config, weights, ranks ? backend->make_collectives(ranks) : nullptr);
+  auto model = std::make_unique<device_model>(backend, spec, config, weights,
+                                              ranks ? backend->make_collectives(ranks) : nullptr, ranks);
   if (!ranks) weights.tensors().finish();  // other ranks read the others
-  return std::make_unique<network_on_device>(device_model{backend, std::move(decoder), ranks});
+  return model;
 }
 
 struct registration {
