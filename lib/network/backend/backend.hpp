@@ -48,8 +48,8 @@ class backend {
   virtual void check_batch_invariance(std::optional<std::string_view> /*part*/) const {}
 
   /// Operators by which each row's results depend on that row and its slot alone, to the bit, called as
-  /// operators::runs_single_tokens() says. They throw std::invalid_argument for sizes that they cannot compute so. Throws
-  /// it where a device has none.
+  /// operators::runs_single_tokens() says. They throw std::invalid_argument for sizes that they cannot compute so.
+  /// Throws it where a device has none.
   virtual std::unique_ptr<operators> make_batch_invariant_operators() const {
     throw std::invalid_argument("engine_options.batch_invariant is set; " + name() + " has no such operators");
   }

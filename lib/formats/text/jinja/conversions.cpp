@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <locale.h>
 #include <utility>
 #include <vector>
 
@@ -329,6 +332,19 @@ value from_json(renderer& run, const boost::json::value& source) {
   std::vector<value> items;
   for (const auto& item : source.get_array()) items.push_back(from_json(run, item));
   return run.make_list(std::move(items));
+}
+
+// Not std::from_chars(), which libc++ lacks for real numbers, and which leaves open what is out of range.
+std::optional<double> parsed_double(std::string_view spelling) {
+  static const locale_t language = ::newlocale(LC_ALL_MASK, "C", nullptr);
+  const auto is_other = [](char c) { return c == 'x' || c == 'X' || c == '(' || c == '\0'; };
+  if (spelling.empty() || spelling[0] == '+' || std::isspace(static_cast<unsigned char>(spelling[0])) ||
+      std::ranges::any_of(spelling, is_other))
+    return std::nullopt;
+  const std::string text(spelling);
+  char* end = nullptr;
+  const double number = ::strtod_l(text.c_str(), &end, language);
+  return end == text.c_str() + text.size() ? std::optional(number) : std::nullopt;
 }
 
 std::string spelled(double number) {

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace cogen::text::jinja {
@@ -26,6 +27,10 @@ std::string ascii_representation(renderer& run, const value& object);
 
 /// Python's shortest spelling of a floating-point number.
 std::string spelled(double number);
+
+/// The number nearest to a decimal spelling, infinite where it is beyond all of them; "inf" and "nan", too. Nothing for
+/// another text, also one with spaces or a plus sign before the number.
+std::optional<double> parsed_double(std::string_view spelling);
 
 struct json_style {
   bool ensure_ascii = false;

@@ -1,10 +1,13 @@
 #include "formats/text/jinja/expression_parser.hpp"
 
+#include "formats/text/jinja/conversions.hpp"
+
 #include <cogen/text/chat_template.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 
 namespace cogen::text::jinja {
 namespace {
@@ -256,15 +259,18 @@ expression_ptr expression_parser::parse_string() {
 expression_ptr expression_parser::parse_number() {
   auto number = lexemes_.take();
   const auto& text = number.text;
-  double real = 0;
+  const auto refuse = [&] { throw template_error("the number " + text + " is too large", number.line); };
+  if (number.kind == lexeme_kind::real) {
+    const auto real = parsed_double(text);
+    if (!real || !std::isfinite(*real)) refuse();
+    return make<constant>(number.line, value(*real));
+  }
   std::int64_t integer = 0;
-  bool is_real = number.kind == lexeme_kind::real;
   auto base = number_base(text);
   auto* digits = text.data() + (base == 10 ? 0 : 2);
-  auto result = is_real ? std::from_chars(text.data(), text.data() + text.size(), real)
-                        : std::from_chars(digits, text.data() + text.size(), integer, base);
-  if (result.ec != std::errc{}) throw template_error("the number " + text + " is too large", number.line);
-  return make<constant>(number.line, is_real ? value(real) : value(integer));
+  auto result = std::from_chars(digits, text.data() + text.size(), integer, base);
+  if (result.ec != std::errc{}) refuse();
+  return make<constant>(number.line, value(integer));
 }
 
 expression_ptr expression_parser::parse_parentheses() {

@@ -9,7 +9,6 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <utility>
 
 namespace cogen::text::jinja {
@@ -65,11 +64,7 @@ std::optional<double> parsed_real(std::string_view text) {
   if (rest.starts_with('+')) rest.remove_prefix(1);
   if (rest.starts_with('+') || rest.starts_with("+-") || (digits->starts_with('+') && rest.starts_with('-')))
     return std::nullopt;
-  double number = 0;
-  auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-  bool is_whole_text = end == rest.data() + rest.size() && !rest.empty() && rest.find('(') == std::string_view::npos;
-  if (error == std::errc::result_out_of_range && is_whole_text) return std::strtod(std::string(rest).c_str(), nullptr);
-  return error == std::errc{} && is_whole_text ? std::optional(number) : std::nullopt;
+  return parsed_double(rest);
 }
 
 std::optional<std::int64_t> parsed_integer(renderer& run, std::string_view text, std::int64_t base) {

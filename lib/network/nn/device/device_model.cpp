@@ -62,7 +62,7 @@ tensor_reader reader_of(const models::model_spec& spec, const load::model_config
 
 /// The step of one of its tokens.
 device::step_rows step_of(const device::step_rows& rows, std::int64_t token) {
-  const auto own = [&](const at::Tensor& each) { return each.defined() ? each.narrow(0, token, 1) : each; };
+  const auto own = [&](const at::Tensor& numbers) { return numbers.defined() ? numbers.narrow(0, token, 1) : numbers; };
   device::step_rows step;
   step.ids = own(rows.ids);
   step.slots = own(rows.slots);
@@ -193,8 +193,8 @@ at::Tensor device_model::forward(device::operators& ops, const device::step_rows
   std::vector<at::Tensor> hidden;
   for (std::int64_t token = 0; token < rows.ids.size(0); ++token)
     hidden.push_back(run_step(ops, step_of(rows, token), last, {}, memory, single).clone());
-  const auto all = at::cat(hidden);
-  return outputs.defined() ? at::index_select(all, 0, outputs) : all;
+  const auto states = at::cat(hidden);
+  return outputs.defined() ? at::index_select(states, 0, outputs) : states;
 }
 
 at::Tensor device_model::run_step(device::operators& ops, const device::step_rows& rows, const at::Tensor& last,
