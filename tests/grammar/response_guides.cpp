@@ -94,7 +94,8 @@ bool refuses(const guide& place, std::string_view text) try {
 }
 
 bool is_ascii(token id) {
-  return std::ranges::all_of(vocabulary().token_bytes(id), [](char byte) { return byte >= 0; });
+  return std::ranges::all_of(vocabulary().token_bytes(id),
+                             [](char byte) { return static_cast<unsigned char>(byte) < 0x80; });
 }
 
 /// The text of a random walk, over ASCII where it can be, to its end or for so many steps.
