@@ -3,7 +3,7 @@
 # and ctest runs it for COGEN_FUZZ_SECONDS, beginning from the corpus.
 # For a longer campaign: build/asan/tests/fuzz_<name> -max_total_time=600 <own folder> <corpus>
 # What that has found is committed after build/asan/tests/fuzz_<name> -merge=1 <corpus> <own folder>.
-set(COGEN_FUZZ_SECONDS 20 CACHE STRING "How long ctest runs each fuzzer")
+set(COGEN_FUZZ_SECONDS 10 CACHE STRING "How long ctest runs each fuzzer")
 
 function(cogen_fuzz name)
   if(NOT COGEN_SANITIZE MATCHES "address" OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
