@@ -3,7 +3,7 @@
 # One Boost.Test program test_<name>, run by ctest. Object libraries given to LINK bring their objects.
 # The label "slow" keeps an entry out of the sanitizer runs of scripts/test, and its program out of their builds;
 # "threads" puts it into the one that looks for data races, which builds the target threaded_tests, and runs only
-# THREADED_SUITES there, where they are given. UNOPTIMIZED is for
+# THREADED_SUITES there, where they are given, or all but those with a "!". UNOPTIMIZED is for
 # tests full of coroutines, which would take two to three times as long to compile and run for a second; OPTIMIZED for
 # those that compute much themselves, under a sanitizer that runs all of them, too.
 # "gpu" says that it is skipped where there is no GPU, and puts it into the target gpu.
@@ -19,8 +19,7 @@ function(cogen_test name)
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   set(arguments "")
   if(test_THREADED_SUITES AND COGEN_SANITIZE MATCHES "thread")
-    list(JOIN test_THREADED_SUITES "," suites)
-    set(arguments --run_test=${suites})
+    list(TRANSFORM test_THREADED_SUITES PREPEND "--run_test=" OUTPUT_VARIABLE arguments)
   endif()
   add_test(NAME ${name} COMMAND test_${name} ${arguments})
   if(test_UNOPTIMIZED)
