@@ -426,6 +426,28 @@ BOOST_DATA_TEST_CASE(a_failing_device_leaves_slots_as_they_were, data::make(memo
   BOOST_TEST(failures > 0);
 }
 
+BOOST_AUTO_TEST_CASE(a_batch_that_gets_no_memory_is_not_what_the_next_one_needs) {
+  const auto where = std::make_shared<plain_backend>();
+  const auto model = golden_model_on(where, "llama_default");
+  auto cache = cache_for(*model, options_of(memory_kinds[0], *model), 1);
+  workspace space(1), other(1);
+  const auto read = [&](workspace& used, int count) {
+    const cache::step step({{.slot = 0, .count = count}});
+    const std::vector<int> outputs{count - 1};
+    cache.clear(0);
+    return rows_of(
+        model->forward({.step = step, .tokens = some_tokens(*model, count, 1), .outputs = outputs}, cache, used));
+  };
+  const auto expected = read(other, 2);
+  where->hook = [](const std::string& operation) {
+    if (operation == "host memory") throw std::runtime_error("no more");
+  };
+  BOOST_CHECK_THROW(read(space, 60), std::runtime_error);
+  where->hook = {};
+  BOOST_TEST((read(space, 2) == expected));
+  BOOST_TEST(space.bytes() == other.bytes());
+}
+
 BOOST_DATA_TEST_CASE(a_device_that_fails_twice_leaves_slots_as_they_were_or_empty, data::make(memory_kinds), kind) {
   if (!runs_on_any_device(kind)) return;
   const auto where = std::make_shared<plain_backend>();

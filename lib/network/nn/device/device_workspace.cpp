@@ -49,9 +49,10 @@ void device_workspace::make_room(std::int64_t tokens, std::int64_t vocabulary, c
                                  .sinks = room_.sinks || has_sinks(kv)};
   if (step_ && tokens_ >= tokens && room_.slots >= wanted.slots && room_.sinks == wanted.sinks) return;
   step_.reset();  // freed before its replacement is allocated
+  const auto most = std::max(tokens_, tokens);
+  step_.emplace(model_, *operators_, most, wanted);
+  tokens_ = most;  // not before: a batch for which there is no memory is not what the next one needs
   room_ = wanted;
-  tokens_ = std::max(tokens_, tokens);
-  step_.emplace(model_, *operators_, tokens_, room_);
 }
 
 /// Rows of one token first. The outputs stay in the batch's order.
