@@ -1,4 +1,6 @@
 // Seconds to load a model, by part, and the memory that it takes; what the process costs before is shown apart.
+#include "default_model.hpp"
+
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
 
@@ -99,7 +101,7 @@ std::optional<settings> parse(int argc, char** argv) {
   po::options_description options("Measures how long a model takes to load, and the memory for that.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
-  add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
+  add("model", po::value(&wanted.model)->default_value(bench::default_model()), "a GGUF file or a Hugging Face folder");
   add("repeat", po::value(&wanted.repeat)->default_value(9), "loads, of which the first and the median are shown");
   add("threads", po::value<int>()->notifier([&](int threads) { wanted.threads = threads; }),
       "that read and pack; all if not given");

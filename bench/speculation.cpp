@@ -3,6 +3,7 @@
 // pairs, between its quartiles: what slows the machine down for a while slows both. So is the gain by processor time,
 // which other programs do not change as much. A JSON object a line.
 #include "command_line.hpp"
+#include "default_model.hpp"
 
 #include <cogen/drafter.hpp>
 #include <cogen/engine.hpp>
@@ -45,7 +46,7 @@ std::optional<settings> parse(int argc, char** argv) {
   po::options_description options("Measures what draft tokens gain.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
-  add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
+  add("model", po::value(&wanted.model)->default_value(bench::default_model()), "a GGUF file or a Hugging Face folder");
   add("streams", po::value(&wanted.streams)->multitoken()->default_value({1, 4, 8, 32}, "1 4 8 32"), "at a time");
   add("tokens", po::value(&wanted.tokens)->default_value(192), "that each stream generates");
   add("drafts", po::value(&wanted.drafts)->default_value(8), "max_draft_tokens");

@@ -1,5 +1,7 @@
 // Tokens per second of requests with a JSON schema and of the same requests without, in turns, and their processor
 // time.
+#include "default_model.hpp"
+
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 
@@ -33,7 +35,7 @@ std::optional<settings> parse(int argc, char** argv) {
   po::options_description options("Measures what a JSON schema on all streams costs.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
-  add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
+  add("model", po::value(&wanted.model)->default_value(bench::default_model()), "a GGUF file or a Hugging Face folder");
   add("compute-type", po::value(&wanted.compute_type)->default_value("int8"), "int8 or float32");
   add("schema", po::value(&wanted.schema)->default_value(COGEN_PEOPLE_SCHEMA),
       "a file with a schema of texts so long that --tokens cuts them");

@@ -1,6 +1,8 @@
 // Seconds until the first token of a conversation's first turn, its second turn, another conversation with the same
 // system prompt, a text, another text that parts from it at three quarters, and a third turn of the conversation in
 // another engine that finds what the first one stored. A JSON object a line.
+#include "default_model.hpp"
+
 #include <cogen/engine.hpp>
 #include <cogen/load_model.hpp>
 #include <cogen/model.hpp>
@@ -38,7 +40,7 @@ std::optional<settings> parse(int argc, char** argv) {
   po::options_description options("Measures what turns of a conversation find in the prefix cache.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
-  add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
+  add("model", po::value(&wanted.model)->default_value(bench::default_model()), "a GGUF file or a Hugging Face folder");
   add("compute-type", po::value(&wanted.compute_type)->default_value("int8"), "int8 or float32");
   add("directory", po::value(&wanted.directory)->required(), "where prefixes are stored between engines");
   add("system", po::value(&wanted.system)->default_value(1024), "tokens of the system prompt");

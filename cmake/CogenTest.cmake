@@ -12,10 +12,8 @@ add_custom_target(gpu)
 function(cogen_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "UNOPTIMIZED;OPTIMIZED" "" "SOURCES;LINK;LABELS;THREADED_SUITES")
   add_executable(test_${name} ${PROJECT_SOURCE_DIR}/tests/main.cpp ${test_SOURCES})
-  target_link_libraries(test_${name} PRIVATE ${test_LINK} Boost::unit_test_framework cogen_settings)
-  target_compile_definitions(test_${name} PRIVATE
-    BOOST_TEST_DYN_LINK COGEN_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" COGEN_DEPS="${COGEN_DEPS}"
-    $<$<BOOL:${COGEN_TORCH}>:COGEN_TEST_DEVICES>)
+  target_link_libraries(test_${name} PRIVATE ${test_LINK} cogen_test_data Boost::unit_test_framework cogen_settings)
+  target_compile_definitions(test_${name} PRIVATE BOOST_TEST_DYN_LINK $<$<BOOL:${COGEN_TORCH}>:COGEN_TEST_DEVICES>)
   set_target_properties(test_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
   set(arguments "")
   if(test_THREADED_SUITES AND COGEN_SANITIZE MATCHES "thread")

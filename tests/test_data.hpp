@@ -1,14 +1,22 @@
 #pragma once
 
-#include <cstdlib>
-#include <string>
+#include <filesystem>
+#include <string_view>
 
+/// Where tests find files. Only test_data.cpp names folders, so that a compiler cache serves the tests of every
+/// checkout.
 namespace cogen::test {
 
-/// Where the tests' files lie: where they lay when the test was built, or where the environment says that they are now.
-inline std::string test_data() {
-  const char* const moved = std::getenv("COGEN_TEST_DATA");
-  return moved != nullptr ? moved : COGEN_TEST_DATA;
-}
+/// The folder tests/ of the sources, or the one that the environment variable COGEN_TEST_DATA names.
+std::filesystem::path test_data();
+
+/// A small model with what Transformers answers for it: tests/golden/`name`.
+std::filesystem::path golden_folder(std::string_view name);
+
+/// Where scripts/bootstrap and its like put what they fetch: the build's COGEN_DEPS.
+std::filesystem::path fetched_data();
+
+/// SmolLM2, as scripts/bootstrap fetches it. The file need not be there.
+std::filesystem::path default_model_file();
 
 }  // namespace cogen::test

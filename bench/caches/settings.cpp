@@ -1,5 +1,6 @@
 #include "settings.hpp"
 
+#include "default_model.hpp"
 #include "kinds.hpp"
 
 #include <boost/program_options.hpp>
@@ -84,7 +85,7 @@ std::optional<settings> parse(int argc, char** argv) {
   add("help", "show this and end");
   add("list-kinds", "name the kinds, one a line, and end");
   add("what", po::value(&given.measurement)->default_value(""), "what to measure");
-  add("model", po::value(&given.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
+  add("model", po::value(&given.model)->default_value(bench::default_model()), "a GGUF file or a Hugging Face folder");
   add("text", po::value(&given.text)->default_value(""), "the file to read, UTF-8");
   add("kinds", po::value(&kinds)->default_value("bf16"), "cache kinds, with commas between");
   add("reference", po::value(&given.reference)->default_value("f32"),

@@ -1,5 +1,6 @@
 // bench_grammar FILE.jsonl...: how long schemas take to compile, and masks to be computed.
 #include "answers/grammar/compiler.hpp"
+#include "default_model.hpp"
 #include "formats/json/parse.hpp"
 #include "grammar/json_texts.hpp"
 #include "text/tokenizer_of_model.hpp"
@@ -122,7 +123,7 @@ class bench {
 };
 
 int run(const std::vector<std::string>& files, std::size_t slowest) {
-  const std::shared_ptr<const cogen::text::tokenizer> tokens = tokenizer_of_model(COGEN_DEFAULT_MODEL);
+  const std::shared_ptr<const cogen::text::tokenizer> tokens = tokenizer_of_model(::bench::default_model());
   bench benchmark(tokens);
   for (const auto& name : files) {
     std::ifstream file(name);

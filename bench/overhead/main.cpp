@@ -1,4 +1,5 @@
 // What the engine adds to the time of a decode step: time, instructions and allocations outside kernels.
+#include "default_model.hpp"
 #include "measurement.hpp"
 #include "models.hpp"
 
@@ -137,7 +138,7 @@ std::optional<settings> parse(int argc, char** argv) {
   add("requests", po::value(&wanted.requests)->default_value(0), "only this number of them; 0: each");
   add("steps", po::value(&wanted.amount.steps)->default_value(128), "of one round, and of one before the first");
   add("rounds", po::value(&wanted.amount.rounds)->default_value(9), "whose median is printed");
-  add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
+  add("model", po::value(&wanted.model)->default_value(bench::default_model()), "a GGUF file or a Hugging Face folder");
   add("threads", po::value<int>()->notifier([&](int threads) { wanted.threads = threads; }),
       "that the model computes with; all if not given");
   add("json", po::bool_switch(&wanted.json), "one JSON object a line");

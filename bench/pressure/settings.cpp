@@ -1,5 +1,7 @@
 #include "settings.hpp"
 
+#include "default_model.hpp"
+
 #include <boost/program_options.hpp>
 
 #include <algorithm>
@@ -18,7 +20,7 @@ std::optional<settings> parse(int argc, char** argv) {
       "differs from what is said alone.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
-  add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
+  add("model", po::value(&wanted.model)->default_value(bench::default_model()), "a GGUF file or a Hugging Face folder");
   add("conversations", po::value(&wanted.conversations)->default_value(32), "how many at the same time; and requests");
   add("room", po::value(&wanted.room)->default_value(4), "how many of them memory is for");
   add("turns", po::value(&wanted.turns)->default_value(3), "of each conversation");

@@ -1,5 +1,7 @@
 #include "settings.hpp"
 
+#include "default_model.hpp"
+
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
 
@@ -62,7 +64,7 @@ std::optional<settings> parse(int argc, char** argv) {
   po::options_description options("Measures tokens per second by number of concurrent requests.\n\nOptions");
   auto add = options.add_options();
   add("help", "show this and end");
-  add("model", po::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "a GGUF file or a Hugging Face folder");
+  add("model", po::value(&wanted.model)->default_value(bench::default_model()), "a GGUF file or a Hugging Face folder");
   add("requests", po::value(&requests)->default_value("1,4,8,16,32"), "how many at the same time, one run for each");
   add("prompt-tokens", po::value(&wanted.prompt_tokens)->default_value(64), "length of each prompt");
   add("new-tokens", po::value(&wanted.new_tokens)->default_value(64), "tokens to generate for each");

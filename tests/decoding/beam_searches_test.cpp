@@ -73,7 +73,7 @@ recorded_search read_search(const boost::json::object& object) {
 }
 
 std::vector<recorded_search> recorded_searches() {
-  std::ifstream file(test_data() + "/decoding/beam_searches.json");
+  std::ifstream file(test_data() / "decoding/beam_searches.json");
   const auto document = boost::json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
   std::vector<recorded_search> searches;
   for (const auto& each : document.as_array()) searches.push_back(read_search(each.as_object()));
@@ -81,7 +81,7 @@ std::vector<recorded_search> recorded_searches() {
 }
 
 request request_of(const recorded_search& search) {
-  const auto prompt = golden::read_folder(test_data() + "/golden/" + search.golden).prompts.front();
+  const auto prompt = golden::read_folder(golden_folder(search.golden)).prompts.front();
   request result{.prompt = token_ids(prompt.ids),
                  .max_tokens = search.max_tokens,
                  .sampling = search.sampling,

@@ -29,12 +29,11 @@ void check(const boost::json::object& recorded, const std::string& device) {
   const auto model = golden_model(name, device);
   engine running(model, tiny_engine(*model));
   const auto ids = ids_in(recorded.at("ids"));
-  auto stream =
-      running.generate({.prompt = token_ids(golden::read_folder(test_data() + "/golden/" + name).prompts.front().ids),
-                        .max_tokens = static_cast<int>(ids.size()),
-                        .ignore_eos = true},
-                       cogen::guidance({.guidance_scale = recorded.at("guidance_scale").to_number<double>(),
-                                        .negative_prompt_ids = ids_in(recorded.at("negative_prompt_ids"))}));
+  auto stream = running.generate({.prompt = token_ids(golden::read_folder(golden_folder(name)).prompts.front().ids),
+                                  .max_tokens = static_cast<int>(ids.size()),
+                                  .ignore_eos = true},
+                                 cogen::guidance({.guidance_scale = recorded.at("guidance_scale").to_number<double>(),
+                                                  .negative_prompt_ids = ids_in(recorded.at("negative_prompt_ids"))}));
   std::vector<token> found;
   net::io_context context;
   stream.async_complete(net::bind_executor(context, [&](error_code code, const completion& whole) {
@@ -46,7 +45,7 @@ void check(const boost::json::object& recorded, const std::string& device) {
 }
 
 BOOST_DATA_TEST_CASE(each_golden_is_continued_as_by_transformers, boost::unit_test::data::make(devices), device) {
-  std::ifstream file(test_data() + "/decoding/guided.json");
+  std::ifstream file(test_data() / "decoding/guided.json");
   const auto document = boost::json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
   BOOST_TEST(document.as_array().size() == 24u);
   for (const auto& each : document.as_array()) check(each.as_object(), device);

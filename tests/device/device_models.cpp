@@ -114,7 +114,7 @@ std::unique_ptr<const nn::device_model> golden_network_on(std::shared_ptr<const 
                                                           const std::string& name, at::ScalarType type,
                                                           device_weights bits,
                                                           std::shared_ptr<device::collectives> ranks) {
-  const load::checkpoint files(test_data() + "/golden/" + name);
+  const load::checkpoint files(golden_folder(name));
   const auto config = files.config();
   const auto packer = where->make_operators();
   device::stored_weights weights(files, at::TensorOptions(where->device()).dtype(type), {},
@@ -134,7 +134,7 @@ std::unique_ptr<const nn::device_model> golden_network_on(std::shared_ptr<const 
 std::shared_ptr<const model> golden_model_on(std::shared_ptr<const device::backend> where, const std::string& name,
                                              at::ScalarType type, device_weights bits) {
   auto network = golden_network_on(std::move(where), name, type, bits);
-  return std::make_shared<const model>(load::checkpoint(test_data() + "/golden/" + name).config(), nn::model_text{},
+  return std::make_shared<const model>(load::checkpoint(golden_folder(name)).config(), nn::model_text{},
                                        std::move(network));
 }
 

@@ -501,7 +501,7 @@ BOOST_AUTO_TEST_CASE(weights_that_cannot_be_quantized_are_refused) {
 
 BOOST_AUTO_TEST_CASE(models_on_the_processor_keep_the_weights_of_their_file) {
   try {
-    load_model(test_data() + "/golden/llama_default", {.device_weights = device_weights::int4});
+    load_model(golden_folder("llama_default"), {.device_weights = device_weights::int4});
     BOOST_FAIL("not refused");
   } catch (const std::invalid_argument& error) {
     BOOST_TEST(error.what() ==

@@ -1,3 +1,4 @@
+#include "../test_data.hpp"
 #include "network/backend/tensor_weights.hpp"
 #include "network/models/families.hpp"
 #include "network/models/model_spec.hpp"
@@ -17,7 +18,7 @@ namespace cogen::test {
 BOOST_AUTO_TEST_SUITE(device_blocks)
 
 BOOST_AUTO_TEST_CASE(blocks_of_the_same_kind_are_not_parallel) {
-  const load::checkpoint files(COGEN_TEST_DATA "/golden/falcon_h1_scaled");
+  const load::checkpoint files(golden_folder("falcon_h1_scaled"));
   const auto config = files.config();
   auto spec = models::family_named(files.family())(files.fields(), config);
   const auto load = [&] {

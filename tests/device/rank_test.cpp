@@ -42,8 +42,8 @@ class lone_rank final : public device::collectives {
 std::shared_ptr<const model> model_with(const std::shared_ptr<lone_rank>& ranks) {
   auto network =
       golden_network_on(std::make_shared<plain_backend>(), "llama_default", at::kFloat, device_weights::whole, ranks);
-  return std::make_shared<const model>(load::checkpoint(test_data() + "/golden/llama_default").config(),
-                                       nn::model_text{}, std::move(network));
+  return std::make_shared<const model>(load::checkpoint(golden_folder("llama_default")).config(), nn::model_text{},
+                                       std::move(network));
 }
 
 /// What a stream of 9 tokens ends with; empty: well. With a processor the host samples.

@@ -131,7 +131,7 @@ struct golden_network {
   explicit golden_network(const std::string& name, std::shared_ptr<device::collectives> ranks = nullptr)
       : network(golden_network_on(std::make_shared<backend_without_numbers>(), name, at::kFloat, device_weights::whole,
                                   std::move(ranks))),
-        vocabulary(load::checkpoint(test_data() + "/golden/" + name).config().vocabulary) {}
+        vocabulary(load::checkpoint(golden_folder(name)).config().vocabulary) {}
 
   std::unique_ptr<const nn::device_model> network;
   std::int64_t vocabulary;
@@ -219,7 +219,7 @@ BOOST_AUTO_TEST_CASE(numbers_are_not_there) {
 // What a rank has of it, too.
 BOOST_AUTO_TEST_CASE(single_tokens_of_any_model_run_without_numbers) {
   int checked = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(test_data() + "/golden")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test_data() / "golden")) {
     if (!std::filesystem::exists(entry.path() / "golden.json")) continue;
     const golden_network model(entry.path().filename());
     if (!model.network->generates()) continue;

@@ -147,7 +147,7 @@ void check_model(const std::filesystem::path& path) {
 
 BOOST_AUTO_TEST_CASE(models_compute_what_they_do_with_whole_weights) { check_model(file_in_folder().path); }
 
-BOOST_AUTO_TEST_CASE(experts_do_so_too) { check_model(test_data() + "/golden/gpt_oss_mxfp4"); }
+BOOST_AUTO_TEST_CASE(experts_do_so_too) { check_model(golden_folder("gpt_oss_mxfp4")); }
 
 /// Reads such projections of that file.
 struct projection_reader {

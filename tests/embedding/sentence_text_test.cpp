@@ -2,6 +2,7 @@
 #include "formats/checkpoint/sentence_text.hpp"
 
 #include "../load/temporary_folder.hpp"
+#include "../test_data.hpp"
 #include "engine/model_engines.hpp"
 #include "network/model/text_cut.hpp"
 
@@ -23,8 +24,7 @@ using files = std::vector<std::pair<std::string, std::string>>;
 class changed_model {
  public:
   changed_model(const std::string& name, const files& further) {
-    std::filesystem::copy(std::string(COGEN_TEST_DATA "/golden/") + name, folder_.path(),
-                          std::filesystem::copy_options::recursive);
+    std::filesystem::copy(golden_folder(name), folder_.path(), std::filesystem::copy_options::recursive);
     for (const auto& [file, content] : further) (void)folder_.write(file, content);
   }
 

@@ -1,4 +1,5 @@
 // Gemma 3 270M through the whole engine, beside what llama.cpp continues the same prompts with.
+#include "../test_data.hpp"
 #include "golden/golden.hpp"
 
 #include <cogen/engine.hpp>
@@ -23,7 +24,7 @@ std::ostream& operator<<(std::ostream& out, compute_type type) {
 namespace test {
 namespace {
 
-const std::filesystem::path file = COGEN_DEPS "/gemma/gemma-3-270m-q4_k_m.gguf";
+const std::filesystem::path file = fetched_data() / "gemma/gemma-3-270m-q4_k_m.gguf";
 
 /// Where llama.cpp's two best logits are closer than that, rounding may exchange them; 0.1 measured. Its rounding of
 /// activations moved their distance by up to 0.7 from that in float32.
@@ -36,7 +37,7 @@ boost::test_tools::assertion_result is_installed(boost::unit_test::test_unit_id)
 }
 
 const std::vector<golden::reference_prompt>& prompts() {
-  static const auto read = golden::read_continuations(COGEN_TEST_DATA "/golden/gemma3_270m.json", file);
+  static const auto read = golden::read_continuations(test_data() / "golden/gemma3_270m.json", file);
   return read.prompts;
 }
 

@@ -1,4 +1,5 @@
 // Engines over every kind of cache say what a loop over forward() with the same kind says.
+#include "../test_data.hpp"
 #include "kept_engines.hpp"
 #include "plain_codec.hpp"
 
@@ -251,8 +252,7 @@ BOOST_AUTO_TEST_CASE(options_beyond_their_limits_are_refused_with_name_value_and
     };
     for (const auto& device : devices)
       BOOST_CHECK_EXCEPTION(engine(golden_model("llama_default", device), options), std::invalid_argument, is_it);
-    BOOST_CHECK_EXCEPTION(estimate_memory(COGEN_TEST_DATA "/golden/llama_default", options), std::invalid_argument,
-                          is_it);
+    BOOST_CHECK_EXCEPTION(estimate_memory(golden_folder("llama_default"), options), std::invalid_argument, is_it);
   };
   refused("kv.bytes is 0; it must be at least 1", [](auto& options) { options.kv.bytes = 0; });
   refused("kv.bytes is -5; it must be at least 1", [](auto& options) { options.kv.bytes = -5; });

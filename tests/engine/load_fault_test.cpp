@@ -56,7 +56,7 @@ BOOST_AUTO_TEST_CASE(any_allocation_of_loading_may_fail_and_nothing_leaks) {
   constexpr long trials = 400;  // for each model, evenly spread
   long failed = 0;
   for (const auto* golden : {"llama_default", "llama_gguf", "gpt_oss_mxfp4", "gpt2_published", "bart_tiny"}) {
-    const auto path = std::filesystem::path(test_data()) / "golden" / golden;
+    const auto path = golden_folder(golden);
     allocations_of_loading(path);  // what is made once in a process has been made
     const auto allocations = allocations_of_loading(path), stride = std::max(allocations / trials, 1L);
     for (long n = 0; n < allocations; n += stride) {

@@ -1,4 +1,5 @@
 // What is said of a model's memory from its header alone, beside what loading and running it take.
+#include "../test_data.hpp"
 #include "model_engines.hpp"
 
 #include <cogen/engine.hpp>
@@ -12,17 +13,15 @@ namespace {
 
 BOOST_AUTO_TEST_SUITE(memory_estimates)
 
-std::filesystem::path folder(const std::string& name) { return COGEN_TEST_DATA "/golden/" + name; }
-
 BOOST_AUTO_TEST_CASE(weights_take_what_was_said) {
   // Where the head is the embedding, and attention has neither biases nor norms, weight_bytes() counts all weights.
   for (const auto* name : {"llama_default", "llama_yarn", "mistral_wide", "mistral_window"}) {
-    const auto said = estimate_memory(folder(name), {.limits = {.max_sequence_length = 64}});
+    const auto said = estimate_memory(golden_folder(name), {.limits = {.max_sequence_length = 64}});
     BOOST_TEST(said.weight_bytes == golden_model(name)->weight_bytes(), name);
   }
   for (const auto* name : {"llama_linear", "llama_bfloat16", "llama_gguf", "gemma3_text", "mamba_biased", "jamba_dense",
                            "bart_tiny", "bart_untied"}) {
-    const auto said = estimate_memory(folder(name), {.limits = {.max_sequence_length = 64}});
+    const auto said = estimate_memory(golden_folder(name), {.limits = {.max_sequence_length = 64}});
     const auto read_by_a_step = golden_model(name)->weight_bytes();
     BOOST_TEST(said.weight_bytes > read_by_a_step, name);
     BOOST_TEST(said.weight_bytes < 4 * read_by_a_step, name);
@@ -30,7 +29,7 @@ BOOST_AUTO_TEST_CASE(weights_take_what_was_said) {
 }
 
 BOOST_AUTO_TEST_CASE(weights_that_several_blocks_read_are_in_memory_once) {
-  const auto said = estimate_memory(folder("zamba2_biased"), {.limits = {.max_sequence_length = 64}});
+  const auto said = estimate_memory(golden_folder("zamba2_biased"), {.limits = {.max_sequence_length = 64}});
   BOOST_TEST(said.weight_bytes < golden_model("zamba2_biased")->weight_bytes());
 }
 
@@ -69,7 +68,7 @@ BOOST_AUTO_TEST_CASE(a_slot_takes_no_more_than_was_said) {
     for (int kind = 0; kind < 2; ++kind) {
       auto options = tiny_engine(*model);
       if (kind == 1) options.kv.quantization = cache::int8();
-      const auto said = estimate_memory(folder(name), options);
+      const auto said = estimate_memory(golden_folder(name), options);
       BOOST_TEST(said.max_sequence_length == *options.limits.max_sequence_length, name);
       BOOST_TEST(said.cache_bytes == options.batching.slots * said.slot_bytes, name);
       BOOST_TEST(said.total() == said.weight_bytes + said.cache_bytes, name);
@@ -83,13 +82,13 @@ BOOST_AUTO_TEST_CASE(a_slot_takes_no_more_than_was_said) {
 
 BOOST_AUTO_TEST_CASE(options_count_as_they_do_for_an_engine) {
   auto options = tiny_engine();
-  const auto plain = estimate_memory(folder("llama_default"), options);
+  const auto plain = estimate_memory(golden_folder("llama_default"), options);
   options.kv.bytes = plain.slot_bytes * 2 + 1;
-  BOOST_TEST(estimate_memory(folder("llama_default"), options).cache_bytes == plain.slot_bytes * 2 + 1);
+  BOOST_TEST(estimate_memory(golden_folder("llama_default"), options).cache_bytes == plain.slot_bytes * 2 + 1);
   options.kv.bytes.reset();
   options.kv.sinks = cache::sink_window{.sinks = 4, .window = 28};
   options.limits.max_sequence_length.reset();
-  const auto endless = estimate_memory(folder("llama_default"), options);
+  const auto endless = estimate_memory(golden_folder("llama_default"), options);
   BOOST_TEST(endless.max_sequence_length > 1'000'000);
   BOOST_TEST(endless.slot_bytes < plain.slot_bytes);
 }
@@ -99,10 +98,10 @@ bool names_max_length(const std::invalid_argument& e) {
 }
 
 BOOST_AUTO_TEST_CASE(errors_are_those_of_loading_and_engines) {
-  BOOST_CHECK_EXCEPTION(estimate_memory(folder("llama_default"), {.limits = {.max_sequence_length = 1'000'000}}),
+  BOOST_CHECK_EXCEPTION(estimate_memory(golden_folder("llama_default"), {.limits = {.max_sequence_length = 1'000'000}}),
                         std::invalid_argument, names_max_length);
-  BOOST_CHECK_THROW(estimate_memory(folder("llama_default"), {.batching = {.slots = 0}}), std::invalid_argument);
-  BOOST_CHECK_THROW(estimate_memory(folder("nowhere")), load::load_error);
+  BOOST_CHECK_THROW(estimate_memory(golden_folder("llama_default"), {.batching = {.slots = 0}}), std::invalid_argument);
+  BOOST_CHECK_THROW(estimate_memory(golden_folder("nowhere")), load::load_error);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -11,7 +11,7 @@ namespace cogen::test {
 std::shared_ptr<const model> golden_model(const std::string& name, const std::string& device) {
   static std::map<std::pair<std::string, std::string>, std::shared_ptr<const model>> loaded;
   auto& found = loaded[{name, device}];
-  if (!found) found = load_model(test_data() + "/golden/" + name, {.threads = 1, .device = device});
+  if (!found) found = load_model(golden_folder(name), {.threads = 1, .device = device});
   return found;
 }
 

@@ -22,12 +22,10 @@ namespace data = boost::unit_test::data;
 
 BOOST_AUTO_TEST_SUITE(multi_token_prediction)
 
-std::filesystem::path folder(const std::string& golden) { return test_data() + "/golden/" + golden; }
-
 std::shared_ptr<const model> predicting_model(const std::string& golden) {
   static std::map<std::string, std::shared_ptr<const model>> loaded;
   auto& found = loaded[golden];
-  if (!found) found = load_model(folder(golden), {.threads = 1, .multi_token_prediction = true});
+  if (!found) found = load_model(golden_folder(golden), {.threads = 1, .multi_token_prediction = true});
   return found;
 }
 
@@ -283,7 +281,7 @@ BOOST_AUTO_TEST_CASE(a_model_without_the_layer_refuses_the_request_alone) {
 template <class Error>
 std::string refusal(const std::string& golden, const load_options& options) {
   try {
-    load_model(folder(golden), options);
+    load_model(golden_folder(golden), options);
   } catch (const Error& e) {
     return e.what();
   }
@@ -300,7 +298,7 @@ BOOST_AUTO_TEST_CASE(loading_refuses_what_cannot_predict) {
 }
 
 BOOST_AUTO_TEST_CASE(the_layer_takes_memory_where_it_is_wanted) {
-  const auto name = folder("glm4_moe_mtp");
+  const auto name = golden_folder("glm4_moe_mtp");
   const engine_options options{.limits = {.max_sequence_length = 64}};
   const auto without = estimate_memory(name, options),
              with = estimate_memory(name, options, {.multi_token_prediction = true});

@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_SUITE(prefix_directories)
 
 BOOST_AUTO_TEST_CASE(every_golden_with_recurrent_layers_is_tested_here) {
   const auto listed = hybrids();
-  for (const auto& each : std::filesystem::directory_iterator(test_data() + "/golden")) {
+  for (const auto& each : std::filesystem::directory_iterator(test_data() / "golden")) {
     const auto name = each.path().filename().string();
     if (name == "configs" || !std::filesystem::exists(each.path() / "config.json")) continue;
     const auto model = load_model(each.path(), {.threads = 1});

@@ -88,7 +88,7 @@ bool same_bits(const std::vector<sampled_token>& a, const std::vector<sampled_to
 /// On the CPU the size of chunks makes no difference to the bits; anywhere, what is cached makes none.
 BOOST_DATA_TEST_CASE(are_those_of_transformers_in_chunks_of_any_size, data::make(models) * data::make(devices), name,
                      device) {
-  const auto reference = golden::read_folder(test_data() + "/golden/" + name);
+  const auto reference = golden::read_folder(golden_folder(name));
   std::vector<std::vector<sampled_token>> first;
   for (const int chunk : {64, 16, 7, 1}) {
     auto options = tiny_engine(*golden_model(name));

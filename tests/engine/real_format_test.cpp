@@ -1,5 +1,6 @@
 // Response formats on the default model: each is kept, and says the same alone and beside others.
 #include "../devices.hpp"
+#include "../test_data.hpp"
 #include "answers/grammar/schema_document.hpp"
 #include "answers/grammar/schema_validity.hpp"
 #include "engine/parts/make_parts.hpp"
@@ -70,7 +71,7 @@ std::vector<completion> run(engine& running, const std::vector<request>& request
   return results;
 }
 
-constexpr const char* real_model = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf";
+const std::filesystem::path real_model = default_model_file();
 
 engine_options ten_slots() { return {.batching = {.slots = 10}, .limits = {.max_sequence_length = 256}}; }
 

@@ -1,4 +1,5 @@
 // The default model through the whole engine: what a stream says does not depend on its batch.
+#include "../test_data.hpp"
 #include "external_stepping.hpp"
 
 #include <cogen/engine.hpp>
@@ -19,7 +20,7 @@ namespace {
 BOOST_AUTO_TEST_SUITE(real_model)
 
 std::shared_ptr<const model> the_model() {
-  static const auto loaded = load_model(COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf");
+  static const auto loaded = load_model(default_model_file());
   return loaded;
 }
 
@@ -286,7 +287,7 @@ std::int64_t read_from_proc(const std::string& file, const std::string& name) {
 }
 
 BOOST_AUTO_TEST_CASE(memory_is_what_was_estimated_before_loading) {
-  const std::string path = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf";
+  const auto path = default_model_file();
   const engine_options options{
       .batching = {.slots = 2}, .kv = {.dtype = cache::scalar::f32}, .limits = {.max_sequence_length = 256}};
   const auto read_before = read_from_proc("io", "rchar:");

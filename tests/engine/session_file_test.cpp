@@ -1,5 +1,6 @@
 // What is refused as a session, and files that cannot be written.
 #include "../models/golden_copy.hpp"
+#include "../test_data.hpp"
 #include "engine/snapshot/session_format.hpp"
 #include "formats/checkpoint/checksum.hpp"
 #include "model_engines.hpp"
@@ -270,11 +271,10 @@ BOOST_AUTO_TEST_CASE(opening_a_file_of_another_model_throws_the_sentence) {
 
 BOOST_AUTO_TEST_CASE(models_differ_by_their_identity, *boost::unit_test::enable_if<has_devices>()) {
   BOOST_TEST(golden_model("llama_default")->fingerprint() != golden_model("llama_linear")->fingerprint());
-  BOOST_TEST(golden_model("llama_default")->fingerprint() ==
-             load_model(COGEN_TEST_DATA "/golden/llama_default")->fingerprint());
+  BOOST_TEST(golden_model("llama_default")->fingerprint() == load_model(golden_folder("llama_default"))->fingerprint());
   BOOST_TEST(golden_model("llama_default")->fingerprint() == golden_model("llama_default", "reference")->fingerprint());
   const auto in_int8 =
-      load_model(COGEN_TEST_DATA "/golden/llama_gguf", {.device = "reference", .device_weights = device_weights::int8});
+      load_model(golden_folder("llama_gguf"), {.device = "reference", .device_weights = device_weights::int8});
   BOOST_TEST(in_int8->fingerprint() == golden_model("llama_gguf")->fingerprint() + ", in int8, embeddings too");
 }
 

@@ -11,6 +11,7 @@
 #include "parallel/thread_transport.hpp"
 #include "runs.hpp"
 #include "stored_copy.hpp"
+#include "test_data.hpp"
 #include "vectors.hpp"
 #include "verdict.hpp"
 
@@ -100,7 +101,8 @@ std::optional<request> parse(int argc, char** argv) {
       "float32, bfloat16 or float16: the folder's weights as if it stored them so, where that changes no number");
   add("shards", options::value(&wanted.form.shards), "how many files the folder's weights are spread over");
   add("tolerance", options::value<float>(), "greatest difference of a logit that passes");
-  add("model", options::value(&wanted.model)->default_value(COGEN_DEFAULT_MODEL), "the model of a FILE.json");
+  add("model", options::value(&wanted.model)->default_value(cogen::test::default_model_file().string()),
+      "the model of a FILE.json");
   add("tensor", options::value(&wanted.split.tensor)->default_value(1), "ranks that split layers");
   add("pipeline", options::value(&wanted.split.pipeline)->default_value(1),
       "groups of ranks that have some layers each. Ranks are the processes that mpirun has started, or threads of one");

@@ -30,7 +30,7 @@ std::string text_of(const std::filesystem::path& path) {
 /// Those of the golden models.
 std::set<std::string, std::less<>> golden_families() {
   std::set<std::string, std::less<>> families;
-  for (const auto& entry : std::filesystem::directory_iterator(test::test_data() + "/golden")) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::test_data() / "golden")) {
     const auto path = entry.path() / "config.json";
     if (!std::filesystem::exists(path)) continue;
     families.insert(load::read_model_config(load::config_fields::from_json(text_of(path), path.string())).family);

@@ -1,4 +1,5 @@
 // schema_check PATH...: walks the instances of JSON schemas through their guides, token by token.
+#include "../test_data.hpp"
 #include "answers/grammar/compiler.hpp"
 #include "formats/json/parse.hpp"
 #include "json_texts.hpp"
@@ -39,7 +40,7 @@ and fails if an instance was accepted that is not valid.
 )";
 
 struct settings {
-  std::string model = COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf";
+  std::filesystem::path model = cogen::test::default_model_file();
   std::vector<std::filesystem::path> paths = {};
   bool verbose = false;
 };

@@ -1,5 +1,6 @@
 #include "../load/temporary_folder.hpp"
 #include "../load/tiny_model.hpp"
+#include "../test_data.hpp"
 #include "linear_problem.hpp"
 #include "network/kernels/tile_layout.hpp"
 
@@ -34,13 +35,9 @@ tiled_matrix tiled(const load::weight& matrix, element_type format, worker_pool&
   return tiled_matrix({&source, 1}, matrix.columns(), workers);
 }
 
-std::filesystem::path default_model() {
-  return std::filesystem::path(COGEN_DEPS) / "model/SmolLM2-135M-Instruct.Q4_1.gguf";
-}
-
 boost::test_tools::assertion_result has_default_model(boost::unit_test::test_unit_id) {
-  boost::test_tools::assertion_result result(std::filesystem::exists(default_model()));
-  if (!result) result.message() << default_model() << " is not there";
+  boost::test_tools::assertion_result result(std::filesystem::exists(test::default_model_file()));
+  if (!result) result.message() << test::default_model_file() << " is not there";
   return result;
 }
 
@@ -48,14 +45,14 @@ BOOST_AUTO_TEST_SUITE(loaded_product_test)
 
 BOOST_AUTO_TEST_CASE(the_default_model_takes_its_files_size_and_a_tenth_at_most,
                      *boost::unit_test::precondition(has_default_model)) {
-  const load::checkpoint files(default_model());
+  const load::checkpoint files(test::default_model_file());
   std::size_t bytes = 0;
   for (const auto& name : files.weight_names()) {
     const auto matrix = files.find(name).value();
     const auto tiles = static_cast<std::size_t>((matrix.rows() + tile_lanes - 1) / tile_lanes);
     bytes += tiles * tile_bytes(storage_of(matrix.type()), matrix.columns());
   }
-  BOOST_TEST(bytes <= std::filesystem::file_size(default_model()) / 10 * 11);
+  BOOST_TEST(bytes <= std::filesystem::file_size(test::default_model_file()) / 10 * 11);
 }
 
 BOOST_AUTO_TEST_CASE(weights_of_every_format_are_loaded_and_multiplied) {

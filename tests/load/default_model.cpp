@@ -1,3 +1,4 @@
+#include "../test_data.hpp"
 #include "formats/checkpoint/gguf.hpp"
 #include "formats/checkpoint/safetensors.hpp"
 
@@ -11,13 +12,9 @@ using namespace cogen::load;
 
 namespace {
 
-std::filesystem::path default_model() {
-  return std::filesystem::path(COGEN_DEPS) / "model/SmolLM2-135M-Instruct.Q4_1.gguf";
-}
-
 boost::test_tools::assertion_result is_installed(boost::unit_test::test_unit_id) {
-  boost::test_tools::assertion_result result(std::filesystem::exists(default_model()));
-  if (!result) result.message() << default_model() << " is not there";
+  boost::test_tools::assertion_result result(std::filesystem::exists(cogen::test::default_model_file()));
+  if (!result) result.message() << cogen::test::default_model_file() << " is not there";
   return result;
 }
 
@@ -38,7 +35,7 @@ double checksum(const weight& w) {
 BOOST_AUTO_TEST_SUITE(the_default_model, *boost::unit_test::precondition(is_installed))
 
 BOOST_AUTO_TEST_CASE(its_configuration_is_read) {
-  const auto config = checkpoint(default_model()).config();
+  const auto config = checkpoint(cogen::test::default_model_file()).config();
   BOOST_TEST(config.family == "llama");
   BOOST_TEST(config.vocabulary == 49152);
   BOOST_TEST(config.hidden == 576);
@@ -54,7 +51,8 @@ BOOST_AUTO_TEST_CASE(its_configuration_is_read) {
 }
 
 BOOST_AUTO_TEST_CASE(its_tokenizer_is_read) {
-  const auto tokenizer = std::get<cogen::text::gguf_vocabulary>(checkpoint(default_model()).tokenizer());
+  const auto tokenizer =
+      std::get<cogen::text::gguf_vocabulary>(checkpoint(cogen::test::default_model_file()).tokenizer());
   BOOST_TEST(tokenizer.pre == "smollm");
   BOOST_TEST(tokenizer.tokens.size() == 49152U);
   BOOST_TEST(tokenizer.tokens[1] == "<|im_start|>");
@@ -63,9 +61,9 @@ BOOST_AUTO_TEST_CASE(its_tokenizer_is_read) {
 }
 
 BOOST_AUTO_TEST_CASE(every_weight_has_the_values_that_transformers_reads) {
-  const checkpoint files(default_model());
-  const gguf_file stored(default_model());
-  const safetensors_file expected(std::filesystem::path(COGEN_TEST_DATA) / "load/data/default_model.safetensors");
+  const checkpoint files(cogen::test::default_model_file());
+  const gguf_file stored(cogen::test::default_model_file());
+  const safetensors_file expected(cogen::test::test_data() / "load/data/default_model.safetensors");
   const auto names = files.weight_names();
   BOOST_TEST(names.size() == expected.tensors().size());
   for (std::size_t i = 0; i < names.size(); ++i) {

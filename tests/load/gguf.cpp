@@ -1,5 +1,6 @@
 #include "formats/checkpoint/gguf.hpp"
 
+#include "../test_data.hpp"
 #include "gguf_draft.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
@@ -89,7 +90,7 @@ BOOST_AUTO_TEST_CASE(numbers_widen_where_they_fit) {
 }
 
 BOOST_AUTO_TEST_CASE(a_file_of_the_gguf_package_is_read) {
-  const gguf_file file(std::filesystem::path(COGEN_TEST_DATA) / "load/data/package.gguf");
+  const gguf_file file(cogen::test::test_data() / "load/data/package.gguf");
   BOOST_TEST(file.version() == 3U);
   BOOST_TEST(value<std::string>(file, "general.architecture") == "llama");
   BOOST_TEST(value<std::uint32_t>(file, "llama.embedding_length") == 32U);

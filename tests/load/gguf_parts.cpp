@@ -1,5 +1,6 @@
 #include "formats/checkpoint/gguf_parts.hpp"
 
+#include "../test_data.hpp"
 #include "formats/checkpoint/gguf.hpp"
 #include "refusal.hpp"
 #include "split_model.hpp"
@@ -74,9 +75,8 @@ BOOST_AUTO_TEST_CASE(a_folder_with_the_parts_of_one_model_is_read) {
 }
 
 BOOST_AUTO_TEST_CASE(parts_that_the_gguf_package_wrote_are_read) {
-  const auto corpus = std::filesystem::path(COGEN_TEST_DATA) / "load/corpus/gguf_parts";
-  const gguf_file whole(std::filesystem::path(COGEN_TEST_DATA) / "load/data/package.gguf"),
-      parts(corpus / part_name(0, 2));
+  const auto corpus = cogen::test::test_data() / "load/corpus/gguf_parts";
+  const gguf_file whole(cogen::test::test_data() / "load/data/package.gguf"), parts(corpus / part_name(0, 2));
   BOOST_TEST(parts.tensors().size() == whole.tensors().size());
   for (const auto& tensor : whole.tensors()) {
     const auto* split = parts.find(tensor.name);

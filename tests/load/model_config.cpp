@@ -1,3 +1,4 @@
+#include "../test_data.hpp"
 #include "formats/checkpoint/gguf.hpp"
 #include "formats/checkpoint/read_model_config.hpp"
 #include "formats/checkpoint/rope_config.hpp"
@@ -20,7 +21,7 @@ namespace {
 using tokens = std::vector<cogen::token>;
 
 std::string data_file(const std::string& name) {
-  std::ifstream file(std::filesystem::path(COGEN_TEST_DATA) / "load/data" / name, std::ios::binary);
+  std::ifstream file(cogen::test::test_data() / "load/data" / name, std::ios::binary);
   BOOST_REQUIRE_MESSAGE(file.good(), name);
   return {std::istreambuf_iterator<char>(file), {}};
 }

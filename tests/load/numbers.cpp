@@ -1,4 +1,5 @@
 
+#include "../test_data.hpp"
 #include "formats/checkpoint/dequantize.hpp"
 #include "formats/checkpoint/safetensors.hpp"
 
@@ -17,7 +18,7 @@ using cogen::bf16_to_f32, cogen::f16_to_f32, cogen::f32_to_bf16, cogen::f32_to_f
 
 namespace {
 
-std::filesystem::path data(const char* name) { return std::filesystem::path(COGEN_TEST_DATA) / "load/data" / name; }
+std::filesystem::path data(const char* name) { return cogen::test::test_data() / "load/data" / name; }
 
 const safetensors_file& reference(const std::string& name) {
   static const safetensors_file numbers(data("numbers.safetensors")), k_quants(data("k_quants.safetensors")),

@@ -1,3 +1,4 @@
+#include "../test_data.hpp"
 #include "readers.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -11,8 +12,7 @@ namespace {
 
 void replay(const std::string& reader, void (*read)(std::string_view)) {
   int files = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(std::filesystem::path(COGEN_TEST_DATA) / "load/corpus" / reader)) {
+  for (const auto& entry : std::filesystem::directory_iterator(cogen::test::test_data() / "load/corpus" / reader)) {
     BOOST_TEST_CONTEXT(entry.path()) {
       std::ifstream file(entry.path(), std::ios::binary);
       const std::string bytes(std::istreambuf_iterator<char>(file), {});

@@ -1,5 +1,6 @@
 #include "formats/checkpoint/safetensors.hpp"
 
+#include "../test_data.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
 #include "safetensors_draft.hpp"
@@ -39,7 +40,7 @@ float first_value(const tensor_file& file, std::string_view name) {
 BOOST_AUTO_TEST_SUITE(safetensors)
 
 BOOST_AUTO_TEST_CASE(a_file_of_the_safetensors_package_is_read) {
-  const safetensors_file file(std::filesystem::path(COGEN_TEST_DATA) / "load/data/package.safetensors");
+  const safetensors_file file(cogen::test::test_data() / "load/data/package.safetensors");
   BOOST_TEST(file.metadata().at("format") == "pt");
   BOOST_REQUIRE(file.tensors().size() == 4U);
   const auto* b = file.find("b");

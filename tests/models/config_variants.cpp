@@ -92,7 +92,7 @@ json::object parsed(const std::filesystem::path& path) {
   return json::parse(std::string(std::istreambuf_iterator<char>(file), {})).as_object();
 }
 
-std::filesystem::path goldens() { return test_data() + "/golden"; }
+std::filesystem::path goldens() { return test_data() / "golden"; }
 
 const json::object& listing() {
   static const auto variants = parsed(goldens() / "config_variants.json");

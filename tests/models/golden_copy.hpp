@@ -1,5 +1,7 @@
 #pragma once
 
+#include "../test_data.hpp"
+
 #include <boost/json.hpp>
 
 #include <cstddef>
@@ -18,8 +20,7 @@ namespace cogen::test {
 class golden_copy {
  public:
   explicit golden_copy(const std::string& golden) {
-    std::filesystem::copy(std::filesystem::path(COGEN_TEST_DATA) / "golden" / golden, folder_,
-                          std::filesystem::copy_options::recursive);
+    std::filesystem::copy(golden_folder(golden), folder_, std::filesystem::copy_options::recursive);
   }
   golden_copy(const golden_copy&) = delete;
   golden_copy& operator=(const golden_copy&) = delete;

@@ -24,7 +24,7 @@ std::string text_of(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::filesystem::path folder() { return test_data() + "/golden/configs"; }
+std::filesystem::path folder() { return test_data() / "golden/configs"; }
 
 /// "| NAME | checkpoint | 1,234 |" of the table in README.md.
 std::map<std::string, std::int64_t> published_counts() {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "../test_data.hpp"
+
 #include <cogen/model.hpp>
 
 #include <filesystem>
@@ -10,14 +12,6 @@
 #include <vector>
 
 namespace cogen::test {
-
-inline std::filesystem::path golden_folder(const std::string& name) {
-  return std::filesystem::path(COGEN_TEST_DATA) / "golden" / name;
-}
-
-inline std::filesystem::path default_model_file() {
-  return std::filesystem::path(COGEN_DEPS) / "model" / "SmolLM2-135M-Instruct.Q4_1.gguf";
-}
 
 /// A model of a few layers and odd sizes; the same object each time.
 std::shared_ptr<const model> tiny_model();

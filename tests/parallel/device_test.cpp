@@ -28,8 +28,6 @@ const std::vector<token> prompt{3, 1, 4, 1, 5, 9, 2, 6, 5};
 
 load_options on_reference(device_weights bits) { return {.threads = 1, .device = "reference", .device_weights = bits}; }
 
-std::string folder_of(const std::string& golden) { return test_data() + "/golden/" + golden; }
-
 std::vector<float> logits_of(const model& model) {
   auto cache = model.make_cache({.slots = 1, .max_sequence_length = 64});
   return model.forward(prompt, cache);
@@ -43,11 +41,11 @@ float greatest_distance(const std::vector<float>& a, const std::vector<float>& b
 
 /// The greatest difference of a logit over two ranks from that of one process.
 float distance_when_split(const std::string& golden, device_weights bits) {
-  const auto whole = logits_of(*load_model(folder_of(golden), on_reference(bits)));
+  const auto whole = logits_of(*load_model(golden_folder(golden), on_reference(bits)));
   float distance = 0;
   run_ranks(2, [&](auto transport) {
     const auto group = std::make_shared<parallel::rank_group>(std::move(transport), 2, 1);
-    const auto split = logits_of(*nn::load_rank(folder_of(golden), on_reference(bits), group));
+    const auto split = logits_of(*nn::load_rank(golden_folder(golden), on_reference(bits), group));
     if (group->leads()) distance = greatest_distance(split, whole);
   });
   return distance;
@@ -62,7 +60,7 @@ BOOST_AUTO_TEST_CASE(weights_are_split_before_they_are_quantized) {
 }
 
 BOOST_AUTO_TEST_CASE(columns_of_4_bits_are_those_of_the_whole) {
-  const load::checkpoint files(folder_of("llama_gguf"));
+  const load::checkpoint files(golden_folder("llama_gguf"));
   const auto ops = device::backend_named("reference")->make_operators();
   device::stored_weights weights(files, at::TensorOptions().dtype(at::kFloat), {},
                                  {.bits = device_weights::int4, .ops = ops.get()});
@@ -125,7 +123,7 @@ BOOST_AUTO_TEST_CASE(caches_that_do_not_fit_on_one_rank_are_refused_on_all) {
   std::vector<std::string> said(2);
   run_ranks(2, [&](auto transport) {
     const auto group = std::make_shared<parallel::rank_group>(std::move(transport), 2, 1);
-    const auto model = nn::load_rank(folder_of("llama_default"), on_reference(device_weights::whole), group);
+    const auto model = nn::load_rank(golden_folder("llama_default"), on_reference(device_weights::whole), group);
     auto options = tiny_engine(*model);
     options.kv.bytes = group->leads() ? 1 << 24 : 1 << 14;
     try {

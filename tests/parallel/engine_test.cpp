@@ -73,7 +73,7 @@ void over_ranks(thread_ranks& ranks, const std::string& golden, const layout& sp
                 const std::function<void(engine_options&)>& change, const use_engine& use) {
   run_ranks(ranks, [&](auto transport) {
     const auto group = std::make_shared<parallel::rank_group>(std::move(transport), split.tensor, split.pipeline);
-    const auto model = nn::load_rank(test_data() + "/golden/" + golden, {.threads = 1, .device = split.device}, group);
+    const auto model = nn::load_rank(golden_folder(golden), {.threads = 1, .device = split.device}, group);
     auto options = tiny_engine(*model);
     change(options);
     if (!group->leads()) return run_worker(model, options);
@@ -117,8 +117,7 @@ BOOST_DATA_TEST_CASE(answers_do_not_depend_on_others, data::make(goldens) * data
     const auto together = answers(running, model, 6, true);
     BOOST_TEST((together == answers(running, model, 6, false)));
     if (split.tensor > 1 && split.device == "cpu") return;  // other rounding
-    engine whole(load_model(test_data() + "/golden/" + golden, {.threads = 1, .device = split.device}),
-                 tiny_engine(model));
+    engine whole(load_model(golden_folder(golden), {.threads = 1, .device = split.device}), tiny_engine(model));
     BOOST_TEST((together == answers(whole, model, 6, true)), "other tokens than of one process");
   });
 }
@@ -442,7 +441,7 @@ BOOST_AUTO_TEST_CASE(other_options_than_the_engines_are_refused) {
   std::vector<std::string> said;
   run_ranks(2, [&](auto transport) {
     const auto group = std::make_shared<parallel::rank_group>(std::move(transport), 2, 1);
-    const auto model = nn::load_rank(test_data() + "/golden/llama_default", {.threads = 1}, group);
+    const auto model = nn::load_rank(golden_folder("llama_default"), {.threads = 1}, group);
     auto options = tiny_engine(*model);
     options.batching.slots += group->rank();
     try {
@@ -464,7 +463,7 @@ BOOST_AUTO_TEST_CASE(each_rank_has_its_own_call) {
   std::atomic<int> refused = 0;
   run_ranks(2, [&](auto transport) {
     const auto group = std::make_shared<parallel::rank_group>(std::move(transport), 1, 2);
-    const auto model = nn::load_rank(test_data() + "/golden/llama_default", {.threads = 1}, group);
+    const auto model = nn::load_rank(golden_folder("llama_default"), {.threads = 1}, group);
     try {
       if (group->leads())
         run_worker(model, tiny_engine(*model));
@@ -482,14 +481,13 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_split_is_refused) {
   thread_ranks ranks(2);
   const auto group = std::make_shared<parallel::rank_group>(ranks.transport(0), 1, 2);
   const auto load = [&](const std::string& golden, const load_options& options) {
-    nn::load_rank(test_data() + "/golden/" + golden, options, group);
+    nn::load_rank(golden_folder(golden), options, group);
   };
   BOOST_CHECK_THROW(load("gemma3n_text", {}), std::invalid_argument);
   BOOST_CHECK_THROW(load("bert_tiny", {}), std::invalid_argument);
   BOOST_CHECK_THROW(load("llama_default", {.device = "reference"}), std::invalid_argument);
   BOOST_CHECK_THROW(load("glm4_moe_mtp", {.multi_token_prediction = true}), std::invalid_argument);
-  BOOST_CHECK_THROW(load_model(test_data() + "/golden/llama_default", {.parallel = {.tensor = 0}}),
-                    std::invalid_argument);
+  BOOST_CHECK_THROW(load_model(golden_folder("llama_default"), {.parallel = {.tensor = 0}}), std::invalid_argument);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -121,7 +121,7 @@ int run(const std::string& fault, bool pipeline) {
     parallel::outgoing pid{0, std::as_bytes(std::span(&other, 1))};
     world->exchange({&pid, 1}, {});
   }
-  const auto model = nn::load_rank(test::test_data() + "/golden/llama_default", {.threads = 1}, group);
+  const auto model = nn::load_rank(test::golden_folder("llama_default"), {.threads = 1}, group);
   const engine_options options{.batching = {.slots = 4}, .limits = {.max_sequence_length = 64}, .threads = 1};
   if (fails) return run_worker(model, options), 0;
   const auto begin = clock::now();

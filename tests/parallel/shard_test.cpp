@@ -95,7 +95,7 @@ BOOST_AUTO_TEST_CASE(columns_are_split_at_blocks_where_they_can_be) {
 // Of every matrix of a file, quantized ones too, the columns that a rank reads are those of the whole rows.
 BOOST_AUTO_TEST_CASE(columns_are_read_as_they_are_stored) {
   for (const auto* golden : {"llama_gguf", "llama_bfloat16", "llama_default"}) {
-    const load::checkpoint files(test::test_data() + "/golden/" + golden);
+    const load::checkpoint files(test::golden_folder(golden));
     int cut_blocks = 0;
     for (const auto& name : files.weight_names()) {
       const auto whole = files.find(name).value();

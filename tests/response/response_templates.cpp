@@ -1,4 +1,5 @@
 // Responses, compared with what Transformers' parse_response makes of them.
+#include "../test_data.hpp"
 #include "answers/response/families.hpp"
 #include "answers/response/response_template.hpp"
 #include "reading.hpp"
@@ -20,7 +21,7 @@ namespace {
 
 const boost::json::object& references() {
   static const auto read = [] {
-    std::ifstream file(COGEN_TEST_DATA "/response/responses.json", std::ios::binary);
+    std::ifstream file(test::test_data() / "response/responses.json", std::ios::binary);
     return boost::json::parse(std::move(std::ostringstream() << file.rdbuf()).str()).as_object();
   }();
   return read;

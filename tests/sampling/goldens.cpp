@@ -1,4 +1,5 @@
 // Probabilities and kept sets against those of Transformers' processors (make.py).
+#include "../test_data.hpp"
 #include "sampling/sampler.hpp"
 
 #include <boost/json.hpp>
@@ -15,7 +16,7 @@ using namespace cogen;
 namespace {
 
 json::value goldens() {
-  std::ifstream file(COGEN_TEST_DATA "/sampling/processors.json");
+  std::ifstream file(test::test_data() / "sampling/processors.json");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   return json::parse(text);
 }

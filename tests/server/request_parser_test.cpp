@@ -1,5 +1,7 @@
 #include "http/request_parser.hpp"
 
+#include "../test_data.hpp"
+
 #include <boost/json/parse.hpp>
 #include <boost/json/value_to.hpp>
 #include <boost/test/unit_test.hpp>
@@ -74,7 +76,7 @@ std::string bytes_of(std::string_view utf8) {
 }
 
 std::vector<raw_request> raw_requests() {
-  std::ifstream file(COGEN_TEST_DATA "/server/raw_requests.json");
+  std::ifstream file(cogen::test::test_data() / "server/raw_requests.json");
   const std::string text(std::istreambuf_iterator<char>(file), {});
   std::vector<raw_request> requests;
   const auto cases = boost::json::parse(text);

@@ -1,4 +1,5 @@
 // Answers over the default model, whose engine runs a step when the test says so.
+#include "../test_data.hpp"
 #include "draft_source.hpp"
 #include "http/connection.hpp"
 #include "memory_client.hpp"
@@ -28,7 +29,7 @@ namespace json = boost::json;
 namespace net = boost::asio;
 
 std::shared_ptr<const cogen::model> default_model() {
-  static const auto loaded = cogen::load_model(COGEN_DEPS "/model/SmolLM2-135M-Instruct.Q4_1.gguf");
+  static const auto loaded = cogen::load_model(cogen::test::default_model_file());
   return loaded;
 }
 

@@ -1,9 +1,11 @@
+#include "../test_data.hpp"
 #include "include_rules.hpp"
 
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <set>
 #include <stdexcept>
 
@@ -18,6 +20,8 @@ std::vector<std::string> wrong(const std::string& path, const std::string& inclu
 void check_none(const std::vector<std::string>& findings) {
   for (const auto& finding : findings) BOOST_ERROR(finding);
 }
+
+const std::filesystem::path repository = cogen::test::test_data().parent_path();
 
 constexpr int max_rooms = 6, max_floors = 6;
 
@@ -38,13 +42,13 @@ BOOST_AUTO_TEST_CASE(include_lines_are_found) {
 }
 
 BOOST_AUTO_TEST_CASE(the_rooms_keep_the_order) {
-  const auto files = read_rooms(COGEN_REPOSITORY);
+  const auto files = read_rooms(repository);
   BOOST_TEST(files.size() > 10u);
   check_none(wrong_includes(files));
 }
 
 BOOST_AUTO_TEST_CASE(six_rooms_of_lib_stand_on_at_most_six_floors) {
-  const auto floors = floors_of_rooms(read_rooms(COGEN_REPOSITORY));
+  const auto floors = floors_of_rooms(read_rooms(repository));
   for (const auto& [room, floor] : floors) {
     BOOST_TEST_MESSAGE(floor << " " << room);
     BOOST_TEST(floor < max_floors, room);
@@ -66,7 +70,7 @@ BOOST_AUTO_TEST_CASE(rooms_that_include_each_other_are_found) {
   BOOST_TEST(floors_of_rooms({down}).at("answers") == 1);
 }
 
-BOOST_AUTO_TEST_CASE(only_devices_reach_libtorch) { check_none(files_reaching_libtorch(read_rooms(COGEN_REPOSITORY))); }
+BOOST_AUTO_TEST_CASE(only_devices_reach_libtorch) { check_none(files_reaching_libtorch(read_rooms(repository))); }
 
 BOOST_AUTO_TEST_CASE(folders_of_lib_do_not_look_up) {
   BOOST_TEST(wrong("lib/network/kernels/a.cpp", "network/backend/cpu/linear.hpp").size() == 1u);
@@ -125,7 +129,7 @@ BOOST_AUTO_TEST_CASE(libtorch_is_found_through_a_chain) {
 }
 
 BOOST_AUTO_TEST_CASE(the_engine_header_is_light) {
-  BOOST_TEST(weight_of_engine_header(read_rooms(COGEN_REPOSITORY)) == "");
+  BOOST_TEST(weight_of_engine_header(read_rooms(repository)) == "");
   const source_file request{"lib/include/cogen/request.hpp", {"boost/json/fwd.hpp"}};
   const source_file engine{"lib/include/cogen/engine.hpp", {"cogen/request.hpp"}};
   BOOST_TEST(weight_of_engine_header({request, engine}) == "");
@@ -137,7 +141,7 @@ BOOST_AUTO_TEST_CASE(the_engine_header_is_light) {
 }
 
 BOOST_AUTO_TEST_CASE(installed_headers_include_installed_ones) {
-  check_none(uninstalled_headers(read_rooms(COGEN_REPOSITORY)));
+  check_none(uninstalled_headers(read_rooms(repository)));
   const source_file runner{"lib/include/cogen/extend/runner.hpp", {"cogen/cache/device_cache.hpp"}};
   BOOST_TEST(uninstalled_headers({runner}).size() == 1u);
 }

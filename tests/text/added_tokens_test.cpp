@@ -1,4 +1,5 @@
 // Added tokens with settings of every kind, compared with what Hugging Face `tokenizers` makes of them.
+#include "../test_data.hpp"
 #include "small_tokenizer.hpp"
 
 #include <cogen/text/tokenizer.hpp>
@@ -17,7 +18,7 @@ using namespace cogen;
 using namespace cogen::text;
 
 boost::json::array settings() {
-  std::ifstream file(COGEN_TEST_DATA "/text/added_tokens.json");
+  std::ifstream file(test::test_data() / "text/added_tokens.json");
   return boost::json::parse((std::ostringstream() << file.rdbuf()).str()).as_array();
 }
 

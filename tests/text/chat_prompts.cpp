@@ -1,4 +1,5 @@
 // Chats with tools as tokens: what templates get of a request, and where such prompts divide.
+#include "../test_data.hpp"
 #include "chats.hpp"
 #include "formats/text/chat_prompt.hpp"
 #include "formats/text/prompt_checkpoints.hpp"
@@ -22,7 +23,7 @@ const std::vector<std::string> control{
     "<s>", "</s>", "<|im_start|>", "<|im_end|>", "<|eot_id|>", "<start_of_turn>", "<end_of_turn>"};
 
 chat_template template_named(std::string_view name) {
-  std::ifstream file(std::string(COGEN_TEST_DATA "/text/templates/").append(name) + ".jinja", std::ios::binary);
+  std::ifstream file(test::test_data() / "text/templates" / (std::string(name) + ".jinja"), std::ios::binary);
   BOOST_REQUIRE(file.good());
   return chat_template((std::ostringstream() << file.rdbuf()).str());
 }

@@ -1,4 +1,5 @@
 // Chat templates, compared with what Transformers makes of them.
+#include "../test_data.hpp"
 #include "chats.hpp"
 #include "mentions.hpp"
 
@@ -16,7 +17,7 @@ namespace {
 using namespace cogen::text;
 
 std::string content_of(const std::string& name) {
-  std::ifstream file(std::string(COGEN_TEST_DATA "/text/") + name, std::ios::binary);
+  std::ifstream file(cogen::test::test_data() / "text" / name, std::ios::binary);
   BOOST_REQUIRE(file.good());
   return std::move(std::ostringstream() << file.rdbuf()).str();
 }

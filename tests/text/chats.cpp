@@ -1,5 +1,7 @@
 #include "chats.hpp"
 
+#include "../test_data.hpp"
+
 #include <boost/json/parse.hpp>
 
 #include <chrono>
@@ -29,7 +31,7 @@ chat_message message_of(boost::json::object fields) {
 
 const boost::json::object& reference_chats() {
   static const auto content = [] {
-    std::ifstream file(COGEN_TEST_DATA "/text/chats.json");
+    std::ifstream file(test::test_data() / "text/chats.json");
     return boost::json::parse((std::ostringstream() << file.rdbuf()).str()).as_object();
   }();
   return content;

@@ -1,4 +1,5 @@
 // What Hugging Face `tokenizers` and sentencepiece make of 2,000 texts, by hash.
+#include "../test_data.hpp"
 #include "formats/text/base64.hpp"
 #include "formats/text/gguf_pre_tokenizers.hpp"
 #include "formats/text/normalizer.hpp"
@@ -23,7 +24,7 @@ using namespace cogen;
 using namespace cogen::text;
 using strings = std::vector<std::string>;
 
-const std::filesystem::path folder = COGEN_TEST_DATA "/text";
+const std::filesystem::path folder = test::test_data() / "text";
 
 std::string content_of(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);

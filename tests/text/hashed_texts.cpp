@@ -1,5 +1,7 @@
 #include "hashed_texts.hpp"
 
+#include "../test_data.hpp"
+
 #include <boost/json/parse.hpp>
 #include <boost/json/value_to.hpp>
 
@@ -28,7 +30,7 @@ std::string text_hash::hexadecimal() const {
 
 const std::vector<std::string>& hashed_texts() {
   static const auto texts = [] {
-    std::ifstream file(COGEN_TEST_DATA "/text/texts.json");
+    std::ifstream file(cogen::test::test_data() / "text/texts.json");
     std::ostringstream content;
     content << file.rdbuf();
     return boost::json::value_to<std::vector<std::string>>(boost::json::parse(content.str()));

@@ -1,4 +1,5 @@
 // The chat templates of real models, compared with what Transformers makes of them, by hash.
+#include "../test_data.hpp"
 #include "chats.hpp"
 #include "hashed_texts.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 using namespace cogen::text;
 
-const std::filesystem::path templates = COGEN_DEPS "/chat-templates";
+const std::filesystem::path templates = cogen::test::fetched_data() / "chat-templates";
 
 boost::test_tools::assertion_result are_fetched(boost::unit_test::test_unit_id) {
   boost::test_tools::assertion_result result(std::filesystem::exists(templates));
@@ -53,7 +54,8 @@ std::string hash_of_all_settings(const chat_template& model, const boost::json::
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(render_as_in_transformers_or_are_refused_as_there) {
-  const auto expected = boost::json::parse(content_of(COGEN_TEST_DATA "/text/model_templates.json")).as_object();
+  const auto expected =
+      boost::json::parse(content_of(cogen::test::test_data() / "text/model_templates.json")).as_object();
   for (const auto& [name, hashes] : expected) {
     const chat_template model(content_of(templates / (std::string(name) + ".jinja")));
     for (const auto& [chat, messages] : reference_chats().at("chats").as_object()) {

@@ -1,4 +1,5 @@
 // What the fuzzers begin from also runs as an ordinary test.
+#include "../test_data.hpp"
 #include "untrusted.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -25,7 +26,7 @@ std::string spoiled(std::string bytes, std::mt19937& draw) {
 
 void replay(const std::string& folder, void (*use)(std::string_view)) {
   int files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(COGEN_TEST_DATA "/text/" + folder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(cogen::test::test_data() / "text" / folder)) {
     BOOST_TEST_CONTEXT(entry.path()) BOOST_CHECK_NO_THROW(use(content_of(entry.path())));
     ++files;
   }
@@ -46,7 +47,7 @@ BOOST_AUTO_TEST_CASE(gguf_vocabularies_replay) { replay("corpus/gguf_vocabulary"
 
 BOOST_AUTO_TEST_CASE(spoiled_tokenizers_are_refused_or_consistent) {
   std::mt19937 draw(11);
-  for (const auto& entry : std::filesystem::directory_iterator(COGEN_TEST_DATA "/text/tokenizers")) {
+  for (const auto& entry : std::filesystem::directory_iterator(cogen::test::test_data() / "text/tokenizers")) {
     const auto whole = content_of(entry.path() / "tokenizer.json");
     for (int i = 0; i < 40; ++i) {
       BOOST_TEST_CONTEXT(entry.path() << " round " << i) {
@@ -59,7 +60,7 @@ BOOST_AUTO_TEST_CASE(spoiled_tokenizers_are_refused_or_consistent) {
 
 BOOST_AUTO_TEST_CASE(spoiled_charsmaps_are_refused_or_consistent) {
   std::mt19937 draw(12);
-  const auto whole = content_of(COGEN_TEST_DATA "/text/corpus/charsmap/rules.bin");
+  const auto whole = content_of(cogen::test::test_data() / "text/corpus/charsmap/rules.bin");
   for (std::size_t size = 0; size < whole.size(); ++size) use_as_charsmap(std::string_view(whole).substr(0, size));
   for (int i = 0; i < 2000; ++i) use_as_charsmap(spoiled(whole, draw));
 }

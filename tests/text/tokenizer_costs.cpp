@@ -1,5 +1,6 @@
 // Tokenizers that are small and would make much of a text, or take long for it.
 #include "../load/allocation_watch.hpp"
+#include "../test_data.hpp"
 #include "formats/text/pattern.hpp"
 #include "mentions.hpp"
 #include "small_tokenizer.hpp"
@@ -349,7 +350,7 @@ BOOST_AUTO_TEST_CASE(no_text_is_refused_that_has_so_few_tokens) {
       "\u00a0", "\U0001f600", "\u212b",       "\x01",  "##a",      "<|im_end|>",   "[MASK]  ",
       "<s> ",   "ffi",        "\u00df\u1e9e", "''",    "\xff",     "\u3000"};
   std::size_t limited = 0;
-  for (const auto& folder : std::filesystem::directory_iterator(COGEN_TEST_DATA "/text/tokenizers")) {
+  for (const auto& folder : std::filesystem::directory_iterator(test::test_data() / "text/tokenizers")) {
     const auto tokens = tokenizer_of_model(folder);
     for (const auto& part : parts) {
       const auto text = repeated(part, 500) + "x" + repeated(part, 3);

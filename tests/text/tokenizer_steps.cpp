@@ -1,4 +1,5 @@
 // Single steps of tokenizers, and the tables behind them.
+#include "../test_data.hpp"
 #include "formats/text/base64.hpp"
 #include "formats/text/byte_trie.hpp"
 #include "formats/text/character_filters.hpp"
@@ -28,7 +29,7 @@ strings parts_of(std::string_view text, const std::vector<range>& ranges) {
 }
 
 charsmap small_charsmap(charsmap_step::matching mode) {
-  std::ifstream file(COGEN_TEST_DATA "/text/corpus/charsmap/rules.bin", std::ios::binary);
+  std::ifstream file(cogen::test::test_data() / "text/corpus/charsmap/rules.bin", std::ios::binary);
   return charsmap({{std::istreambuf_iterator<char>(file), {}}, mode});
 }
 

@@ -3,6 +3,7 @@
 #include "call_recorder.hpp"
 #include "engine/model_engines.hpp"
 #include "engine/parts/make_parts.hpp"
+#include "test_data.hpp"
 #include "text/small_tokenizer.hpp"
 #include "token_way.hpp"
 
@@ -18,7 +19,7 @@
 namespace cogen::trace {
 namespace {
 
-const std::filesystem::path repository = COGEN_REPOSITORY;
+const std::filesystem::path repository = test::test_data().parent_path();
 
 constexpr std::size_t max_places = 18;
 constexpr std::size_t max_upward_calls = 3;

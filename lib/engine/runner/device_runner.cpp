@@ -66,8 +66,9 @@ device_runner::device_runner(std::shared_ptr<const nn::device_model> model, std:
       operators_(operators_of(*slots_->where, options_)),
       prefetcher_(slots_->kv.on_host() ? std::make_unique<nn::kv_prefetcher>(*slots_->where, *slots_->work, slots_->kv)
                                        : nullptr),
-      step_(*model_, *operators_, step_tokens(slots_->count(), options_),
-            {.slots = slots_->count(),
+      step_(*model_, *operators_,
+            {.tokens = step_tokens(slots_->count(), options_),
+             .slots = slots_->count(),
              .samples = logits_rows(slots_->count(), options_),
              .sinks = nn::has_sinks(slots_->kv)}),
       recorded_(*slots_->where, max_recorded_tokens(*slots_, options_)),
@@ -75,8 +76,8 @@ device_runner::device_runner(std::shared_ptr<const nn::device_model> model, std:
                 std::max(logits_rows(slots_->count(), options_), step_tokens(slots_->count(), options_))) {
   nn::check_offsets(slots_->kv);
   if (model_->has_encoder())
-    encoder_step_.emplace(*model_, *operators_, slots_->kv.max_encoder_length(),
-                          nn::device_step::room{.slots = slots_->count()});
+    encoder_step_.emplace(*model_, *operators_,
+                          nn::device_step::room{.tokens = slots_->kv.max_encoder_length(), .slots = slots_->count()});
   logits_ = at::empty({logits_rows(slots_->count(), options_), options_.vocabulary},
                       at::TensorOptions(slots_->where->device()).dtype(at::kFloat));
   for (auto& each : host_logits_)

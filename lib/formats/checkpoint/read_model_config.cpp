@@ -15,8 +15,6 @@
 namespace cogen::load {
 namespace {
 
-constexpr integer_range head_sizes{1, 1 << 13};
-constexpr integer_range widths{1, 1 << 20};
 constexpr integer_range vocabularies{1, 1 << 24};
 constexpr integer_range any_integer{std::numeric_limits<std::int64_t>::min()};
 constexpr real_range epsilons{1e-30, 1};
@@ -62,7 +60,7 @@ std::int64_t read_kv_heads(const config_fields& fields, std::string_view key, st
 std::int64_t read_head_dim(const config_fields& fields, const key_names& keys, const family_fields& family,
                            const model_config& config) {
   const bool is_given = !keys.head_dim.empty() && fields.has(keys.head_dim);
-  if (is_given) return fields.integer(keys.head_dim, head_sizes);
+  if (is_given) return fields.integer(keys.head_dim, head_dims);
   const auto width = family.head_dim_factor * config.hidden;
   if (family.head_dim != 0) return fields.is_null(keys.head_dim) ? width / config.heads : family.head_dim;
   if (width % config.heads != 0) {
@@ -101,7 +99,7 @@ std::int64_t read_layers(const config_fields& fields, const key_names& keys, std
 
 void read_shape(const config_fields& fields, const key_names& keys, const family_fields& family, model_config& config) {
   config.vocabulary = read_vocabulary(fields, keys, family.sizes.vocabulary);
-  config.hidden = read_size(fields, keys.hidden, widths, family.sizes.hidden);
+  config.hidden = read_size(fields, keys.hidden, hidden_widths, family.sizes.hidden);
   config.layers = read_layers(fields, keys, family.sizes.layers);
   config.intermediate = read_intermediate(fields, keys.intermediate, family, config.hidden);
   config.max_positions = keys.max_positions.empty()

@@ -1,3 +1,4 @@
+#include "formats/checkpoint/field_ranges.hpp"
 #include "network/models/families.hpp"
 #include "network/models/like_llama.hpp"
 
@@ -6,12 +7,10 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::real_range scales{1e-9, 1e9};
-
 /// One norm before attention and feed-forward, which are added together; neighbors are rotated.
 model_spec cohere_decoder(const load::config_fields& fields, const load::model_config& config) {
   auto spec = decoder(config, layer_norm(config, "model.norm", false));
-  spec.head.scale = fields.real("logit_scale", scales, 0.0625);
+  spec.head.scale = fields.real("logit_scale", load::multipliers, 0.0625);
   return spec;
 }
 

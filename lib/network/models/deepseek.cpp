@@ -88,10 +88,9 @@ model_spec describe_glm4_moe_lite(const load::config_fields& fields, const load:
 /// The part of a head that is rotated is a fraction of the whole head.
 load::rope_config mistral4_rotation(const load::config_fields& fields, const load::model_config& config,
                                     const latent_defaults& missing) {
-  constexpr load::integer_range dims{1, 1 << 13};
-  const auto rope_dim = fields.integer("qk_rope_head_dim", dims, missing.rope_dim);
+  const auto rope_dim = fields.integer("qk_rope_head_dim", load::head_dims, missing.rope_dim);
   auto head = config;
-  head.head_dim = rope_dim + fields.integer("qk_nope_head_dim", dims, missing.nope_dim);
+  head.head_dim = rope_dim + fields.integer("qk_nope_head_dim", load::head_dims, missing.nope_dim);
   const auto share = static_cast<double>(rope_dim) / static_cast<double>(head.head_dim);
   return load::read_rope_config(fields, head, {.partial_factor = share});
 }

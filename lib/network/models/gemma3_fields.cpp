@@ -8,8 +8,6 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::integer_range patterns{1, 1 << 12};
-
 // Every layer of that number in a row, counted from 1, attends to everything.
 std::vector<bool> slides_by_pattern(std::int64_t pattern, std::int64_t layers) {
   std::vector<bool> slides;
@@ -31,7 +29,7 @@ std::vector<bool> slides_by_type(const load::config_fields& fields, const load::
 std::vector<bool> read_slides(const load::config_fields& fields, const load::model_config& config,
                               std::int64_t pattern) {
   if (!config.layer_types.empty()) return slides_by_type(fields, config);
-  return slides_by_pattern(fields.integer("sliding_window_pattern", patterns, pattern), config.layers);
+  return slides_by_pattern(fields.integer("sliding_window_pattern", load::layer_periods, pattern), config.layers);
 }
 
 // Today's spelling has an object for each type of layer; published checkpoints say rope_local_base_freq.

@@ -35,7 +35,6 @@ constexpr load::family_fields gemma3n_fields(std::string_view name, std::string_
           .tie_embeddings = true};
 }
 
-constexpr load::integer_range widths{1, 1 << 20};
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 /// The number of a layer, in a list or for all.
@@ -59,7 +58,7 @@ class gemma3n_layers {
 
   double logit_cap() const { return fields_.has("final_logit_softcapping") ? own_.logit_cap : 30; }
   std::int64_t streams() const { return streams_; }
-  std::int64_t input_width() const { return fields_.integer("hidden_size_per_layer_input", widths, 256); }
+  std::int64_t input_width() const { return fields_.integer("hidden_size_per_layer_input", load::hidden_widths, 256); }
 
   void add_to(model_spec& spec, std::int64_t layer) const {
     spec.blocks.push_back(stream_step(layer, false));
@@ -111,7 +110,7 @@ class gemma3n_layers {
     auto& attends = spec.blocks[spec.blocks.size() - 2];
     attends.total_scale = static_cast<float>(1 / std::numbers::sqrt2);
     spec.blocks.insert(spec.blocks.end() - 1,
-                       {.part = low_rank_spec{.rank = fields_.integer("laurel_rank", widths, 64),
+                       {.part = low_rank_spec{.rank = fields_.integer("laurel_rank", load::hidden_widths, 64),
                                               .norm = rms_norm(config_, prefix + "laurel.post_laurel_norm")},
                         .prefix = prefix + "laurel.",
                         .pre_norm = attends.pre_norm,

@@ -34,9 +34,6 @@ constexpr load::family_fields gemma4_fields(std::string_view name, std::string_v
           .tie_embeddings = true};
 }
 
-constexpr load::integer_range input_widths{1, 1 << 20};
-constexpr load::integer_range head_sizes{1, 1 << 13};
-
 /// What its layers of one type share.
 struct layer_type {
   load::model_config shape;  // with this type's heads and rotation
@@ -51,8 +48,8 @@ class gemma4_layers {
         config_(config),
         slides_(sliding_layers(fields, config, [](std::int64_t layer) { return (layer + 1) % 6 != 0; })),
         own_(config.layers - fields.integer("num_kv_shared_layers", {0, config.layers - 1}, 0)),
-        input_width_(
-            fields.integer("hidden_size_per_layer_input", {0, input_widths.highest}, fields.is_gguf() ? 0 : 256)) {
+        input_width_(fields.integer("hidden_size_per_layer_input", {0, load::hidden_widths.highest},
+                                    fields.is_gguf() ? 0 : 256)) {
     refuse_other_kinds();
     slides_.back() = false;
     windowed_ = {.shape = windowed_shape(), .slides = true};
@@ -85,7 +82,7 @@ class gemma4_layers {
   load::model_config windowed_shape() const {
     auto shape = config_;
     if (fields_.is_gguf()) {
-      shape.head_dim = fields_.integer("attention.key_length_swa", head_sizes);
+      shape.head_dim = fields_.integer("attention.key_length_swa", load::head_dims);
       shape.kv_heads = kv_heads_where(true);
       shape.rope = {.theta = fields_.real("rope.freq_base_swa", load::rope_thetas, 10000),
                     .rotary_dim = fields_.integer("rope.dimension_count_swa", {2, shape.head_dim}, shape.head_dim)};
@@ -105,7 +102,7 @@ class gemma4_layers {
     if (fields_.has("per_layer_config")) {
       read_overrides(false, shape);
     } else {
-      shape.head_dim = fields_.integer("global_head_dim", head_sizes, 512);
+      shape.head_dim = fields_.integer("global_head_dim", load::head_dims, 512);
       if (fields_.boolean("attention_k_eq_v", false))
         shape.kv_heads = fields_.integer("num_global_key_value_heads", load::head_counts, config_.kv_heads);
     }
@@ -123,7 +120,7 @@ class gemma4_layers {
   /// are not the model's.
   void read_overrides(bool slides, load::model_config& shape) const {
     const auto layer = std::ranges::find(slides_, slides) - slides_.begin();
-    shape.head_dim = of_layer(layer, "head_dim", head_sizes, shape.head_dim);
+    shape.head_dim = of_layer(layer, "head_dim", load::head_dims, shape.head_dim);
     shape.kv_heads = of_layer(layer, "num_key_value_heads", load::head_counts, shape.kv_heads);
   }
 

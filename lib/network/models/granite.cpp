@@ -10,16 +10,14 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::real_range multiplier_range{1e-9, 1e9};
-
 double granite_multiplier(const load::config_fields& fields, std::string_view key) {
-  return fields.real(key, multiplier_range, 1);
+  return fields.real(key, load::multipliers, 1);
 }
 
 /// GGUF files of Bamba are a Granite's without multipliers.
 attention_spec granite_attention(const load::config_fields& fields, const load::model_config& config) {
   auto self_attn = attention(config);
-  self_attn.scale = fields.real("attention_multiplier", multiplier_range, fields.is_gguf() ? self_attn.scale : 1);
+  self_attn.scale = fields.real("attention_multiplier", load::multipliers, fields.is_gguf() ? self_attn.scale : 1);
   return self_attn;
 }
 

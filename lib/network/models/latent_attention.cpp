@@ -1,5 +1,6 @@
 #include "network/models/latent_attention.hpp"
 
+#include "formats/checkpoint/field_ranges.hpp"
 #include "network/models/like_llama.hpp"
 
 #include <fmt/format.h>
@@ -10,7 +11,6 @@ namespace cogen::models {
 
 namespace {
 
-constexpr load::integer_range dims{1, 1 << 13};
 constexpr load::integer_range ranks{1, 1 << 16};
 
 /// A null says that there is none, and so does a GGUF file that leaves it out.
@@ -21,8 +21,8 @@ int query_rank(const load::config_fields& fields, std::int64_t missing) {
 
 /// GGUF files have it with the dimensions that are rotated.
 std::int64_t plain_dim(const load::config_fields& fields, std::int64_t missing, std::int64_t rope_dim) {
-  if (!fields.is_gguf()) return fields.integer("qk_nope_head_dim", dims, missing);
-  return fields.integer("qk_head_dim", {rope_dim + 1, 2 * dims.highest}) - rope_dim;
+  if (!fields.is_gguf()) return fields.integer("qk_nope_head_dim", load::head_dims, missing);
+  return fields.integer("qk_head_dim", {rope_dim + 1, 2 * load::head_dims.highest}) - rope_dim;
 }
 
 /// llama.cpp stores a tenth of mscale_all_dim, and takes mscale to be the same.
@@ -42,7 +42,7 @@ double magnitude(const load::rope_config& rope) {
 latent_attention_spec latent_attention(const load::config_fields& fields, const load::model_config& config,
                                        const latent_defaults& missing) {
   const auto dim = [&](std::string_view key, std::int64_t fallback) {
-    return static_cast<int>(fields.integer(key, dims, fallback));
+    return static_cast<int>(fields.integer(key, load::head_dims, fallback));
   };
   const auto rope_dim = dim("qk_rope_head_dim", missing.rope_dim);
   const auto value_dim = missing.value_dim == 0 ? config.hidden / config.heads : missing.value_dim;

@@ -78,7 +78,7 @@ model_spec describe_lfm2_moe(const load::config_fields& fields, const load::mode
   if (fields.boolean("use_expert_bias", true)) router.choice_bias = "expert_bias";
   router.renormalized = fields.boolean("norm_topk_prob", true);
   router.added_to_sum = 1e-6;
-  router.scale = fields.real("routed_scaling_factor", {1e-9, 1e9}, 1);
+  router.scale = fields.real("routed_scaling_factor", load::multipliers, 1);
   auto spec = with_inner_width(config.intermediate, fields, config);
   const auto dense = fields.integer("num_dense_layers", {0, load::layer_counts.highest}, 2);
   put_experts(spec, experts, "feed_forward.", [&](std::int64_t layer) { return layer >= dense; });

@@ -13,8 +13,6 @@ namespace {
 constexpr load::integer_range expansions{1, 1 << 10};
 constexpr load::integer_range state_sizes{1, 1 << 12};
 constexpr load::integer_range convolutions{1, 1 << 8};
-constexpr load::integer_range periods{1, 1 << 12};
-constexpr load::integer_range expert_counts{1, 1 << 12};
 
 struct mamba_names {
   std::string_view state, convolution, expand, time_step_rank, bias, convolution_bias;
@@ -153,7 +151,7 @@ mamba2_fields read(const load::config_fields& fields, const mamba2_key_names& ke
 
 std::int64_t offset_within(const load::config_fields& fields, std::string_view key, std::int64_t period,
                            std::int64_t fallback) {
-  const auto offset = fields.integer(key, {0, periods.highest}, fallback);
+  const auto offset = fields.integer(key, {0, load::layer_periods.highest}, fallback);
   if (offset >= period) fields.refuse(key, fmt::format("it must be below the period {}", period));
   return offset;
 }
@@ -191,11 +189,11 @@ mamba2_fields read_zamba_mamba2_fields(const load::config_fields& fields, const 
 jamba_fields read_jamba_fields(const load::config_fields& fields, const load::model_config& config) {
   jamba_fields jamba;
   jamba.mamba = read(fields, jamba_mixer_keys, config);
-  jamba.attention_period = fields.integer("attn_layer_period", periods, 8);
+  jamba.attention_period = fields.integer("attn_layer_period", load::layer_periods, 8);
   jamba.attention_offset = offset_within(fields, "attn_layer_offset", jamba.attention_period, 4);
-  jamba.expert_period = fields.integer("expert_layer_period", periods, 2);
+  jamba.expert_period = fields.integer("expert_layer_period", load::layer_periods, 2);
   jamba.expert_offset = offset_within(fields, "expert_layer_offset", jamba.expert_period, 1);
-  jamba.experts = fields.integer(experts_key(fields), expert_counts, 16);
+  jamba.experts = fields.integer(experts_key(fields), load::expert_counts, 16);
   if (jamba.experts > 1) jamba.experts_per_token = fields.integer("num_experts_per_tok", {1, jamba.experts}, 2);
   return jamba;
 }

@@ -1,5 +1,6 @@
 #include "network/models/mixture.hpp"
 
+#include "formats/checkpoint/field_ranges.hpp"
 #include "network/models/like_llama.hpp"
 
 #include <fmt/format.h>
@@ -10,10 +11,6 @@
 namespace cogen::models {
 
 namespace {
-
-constexpr load::integer_range routed_counts{1, 1 << 12};
-constexpr load::integer_range expert_widths{1, 1 << 20};
-constexpr load::real_range router_scales{1e-9, 1e9};
 
 std::string_view routed_key(const load::config_fields& fields) {
   constexpr std::array names{"num_local_experts", "n_routed_experts"};
@@ -35,7 +32,7 @@ void read_groups(const load::config_fields& fields, const mixture_defaults& miss
 /// Experts for all rows are one feed-forward.
 void share(const load::config_fields& fields, const load::model_config& config, std::int64_t missing,
            moe_spec& mixture) {
-  const auto count = fields.integer("n_shared_experts", routed_counts, missing);
+  const auto count = fields.integer("n_shared_experts", load::expert_counts, missing);
   mixture.shared = {.mlp = gated_mlp(config, count * mixture.expert.intermediate, "shared_experts.")};
 }
 
@@ -50,8 +47,8 @@ mlp_spec gated_mlp(const load::model_config& config, std::int64_t width, std::st
 
 moe_spec mixture(const load::config_fields& fields, const load::model_config& config, const mixture_defaults& missing) {
   const auto width = missing.width == 0 ? config.intermediate : missing.width;
-  moe_spec moe{.expert = gated_mlp(config, fields.integer("moe_intermediate_size", expert_widths, width), ""),
-               .experts = fields.integer(routed_key(fields), routed_counts, missing.experts)};
+  moe_spec moe{.expert = gated_mlp(config, fields.integer("moe_intermediate_size", load::hidden_widths, width), ""),
+               .experts = fields.integer(routed_key(fields), load::expert_counts, missing.experts)};
   const load::integer_range chosen{1, moe.experts};
   const auto usual = fields.is_gguf() ? std::min(missing.top_k, moe.experts) : missing.top_k;
   moe.top_k = missing.top_k == 0 ? fields.integer("num_experts_per_tok", chosen)
@@ -66,7 +63,7 @@ moe_spec sigmoid_mixture(const load::config_fields& fields, const load::model_co
   auto moe = mixture(fields, config, missing);
   moe.router.scores = router_spec::scoring::sigmoid;
   moe.router.choice_bias = "gate.e_score_correction_bias";
-  moe.router.scale = fields.real("routed_scaling_factor", router_scales, missing.scale);
+  moe.router.scale = fields.real("routed_scaling_factor", load::multipliers, missing.scale);
   read_groups(fields, missing, moe);
   moe.router.groups_by = router_spec::group_scoring::two_best;
   share(fields, config, missing.shared, moe);
@@ -76,7 +73,7 @@ moe_spec sigmoid_mixture(const load::config_fields& fields, const load::model_co
 moe_spec softmax_mixture(const load::config_fields& fields, const load::model_config& config,
                          const mixture_defaults& missing, bool grouped) {
   auto moe = mixture(fields, config, missing);
-  moe.router.scale = fields.real("routed_scaling_factor", router_scales, 1);
+  moe.router.scale = fields.real("routed_scaling_factor", load::multipliers, 1);
   if (grouped) read_groups(fields, missing, moe);
   share(fields, config, missing.shared, moe);
   return moe;

@@ -8,8 +8,6 @@
 namespace cogen::models {
 namespace {
 
-constexpr load::integer_range cycles{1, 1 << 12};
-
 std::vector<bool> read_slides(const load::config_fields& fields, const load::model_config& config) {
   std::vector<bool> slides;
   for (const auto& type : config.layer_types) {
@@ -18,7 +16,7 @@ std::vector<bool> read_slides(const load::config_fields& fields, const load::mod
     slides.push_back(type == "sliding_attention");
   }
   if (!slides.empty()) return slides;
-  const auto every = fields.integer("global_attn_every_n_layers", cycles, 3);
+  const auto every = fields.integer("global_attn_every_n_layers", load::layer_periods, 3);
   for (std::int64_t layer = 0; layer < config.layers; ++layer) slides.push_back(layer % every != 0);
   return slides;
 }

@@ -12,7 +12,6 @@ namespace cogen::models {
 namespace {
 
 constexpr float weight_offset = 1;
-constexpr load::integer_range head_widths{1, 1 << 13};
 
 /// For each layer whether it attends: by "layer_types", or every fourth.
 std::vector<bool> qwen_attending_layers(const load::config_fields& fields, const load::model_config& config) {
@@ -26,8 +25,8 @@ std::vector<bool> qwen_attending_layers(const load::config_fields& fields, const
 delta_net_spec delta_net(const load::config_fields& fields, const load::model_config& config) {
   const delta_net_spec net{.heads = fields.integer("linear_num_value_heads", load::head_counts, 32),
                            .key_heads = fields.integer("linear_num_key_heads", load::head_counts, 16),
-                           .key_width = fields.integer("linear_key_head_dim", head_widths, 128),
-                           .value_width = fields.integer("linear_value_head_dim", head_widths, 128),
+                           .key_width = fields.integer("linear_key_head_dim", load::head_dims, 128),
+                           .value_width = fields.integer("linear_value_head_dim", load::head_dims, 128),
                            .taps = fields.integer("linear_conv_kernel_dim", {2, 1 << 8}, 4),
                            .norm_epsilon = config.rms_norm_eps};
   if (net.heads % net.key_heads != 0)

@@ -143,7 +143,7 @@ void device_model::embed(std::span<const encoder_text> texts, scratch& scratch, 
   backend->make_stream()->run_on_stream([&] {
     const auto operators = backend->make_operators();
     const auto cache = no_cache(*this);
-    device_step step(*this, *operators, max_length(texts), {.slots = 1});
+    device_step step(*this, *operators, {.tokens = max_length(texts), .slots = 1});
     for (std::size_t i = 0; i < texts.size(); ++i) {
       const varlen_texts text(texts.subspan(i, 1), *pooling());
       const auto second = texts[i].second.value_or(static_cast<int>(text.tokens.size()));

@@ -24,13 +24,12 @@ class device_workspace;
 /// A network with weights on a device. What runs steps by itself, as an engine does, makes its passes by the members
 /// that take operators: they only enqueue work, and one thread at a time uses a scratch and a cache. The others are for
 /// loops without an engine, and have ended on the device when they return.
-struct device_model final : public decoder<device::tensors> {
- public:
-  /// `collectives` are those that share the model, of `ranks` if they are other processes; null if it is whole. Then
+struct device_model final : decoder<device::tensors> {
+  /// `shared_by` are those that share the model, of `ranks` if they are other processes; null if it is whole. Then
   /// all of them make the same calls in the same order. Throws std::invalid_argument for what devices do not run.
   device_model(std::shared_ptr<const device::backend> where, const models::model_spec& spec,
                const load::model_config& config, device::tensor_weights& weights,
-               std::shared_ptr<device::collectives> collectives = nullptr,
+               std::shared_ptr<device::collectives> shared_by = nullptr,
                std::shared_ptr<parallel::rank_group> ranks = nullptr);
 
   const std::shared_ptr<const device::backend> backend;

@@ -4,11 +4,12 @@
 
 namespace cogen::nn {
 
-device_step::device_step(const device_model& model, device::operators& ops, std::int64_t tokens, const room& wanted)
+device_step::device_step(const device_model& model, device::operators& ops, const room& wanted)
     : model_(model),
       ops_(ops),
-      block_(*model.backend, tokens),
-      scratch_(model.make_scratch(tokens, wanted.sinks)),
+      size_(wanted),
+      block_(*model.backend, wanted.tokens),
+      scratch_(model.make_scratch(wanted.tokens, wanted.sinks)),
       last_(at::zeros({wanted.slots + wanted.samples}, at::TensorOptions(model.backend->device()).dtype(at::kInt))) {}
 
 at::Tensor device_step::forward(std::span<const token_row> rows, std::span<const std::int32_t> outputs,

@@ -21,13 +21,14 @@ namespace cogen::nn {
 class device_step {
  public:
   struct room {
+    std::int64_t tokens = 0;   ///< of a pass, at most
     std::int64_t slots = 0;    ///< of the cache
     std::int64_t samples = 0;  ///< entries of last() behind those of the slots
     bool sinks = false;        ///< of the cache
   };
 
-  /// For passes of at most `tokens` tokens. The arguments must outlive it.
-  device_step(const device_model& model, device::operators& ops, std::int64_t tokens, const room& wanted);
+  /// The model and the operators must outlive it.
+  device_step(const device_model& model, device::operators& ops, const room& wanted);
 
   /// Runs rows, those of one token first, before the cache counts their tokens. Returns the hidden states after the
   /// tokens of the step that `outputs` names, [outputs, hidden]. `prefetcher` is null unless tokens are on the host.
@@ -63,6 +64,8 @@ class device_step {
   const at::Tensor& last() const noexcept { return last_; }
   const device_scratch& scratch() const noexcept { return scratch_; }
 
+  const room& size() const noexcept { return size_; }
+
   /// On the device.
   std::int64_t bytes() const noexcept;
 
@@ -71,6 +74,7 @@ class device_step {
 
   const device_model& model_;
   device::operators& ops_;
+  const room size_;
   step_block block_;
   const device_scratch scratch_;
   const at::Tensor last_;

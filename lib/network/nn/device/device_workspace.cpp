@@ -33,7 +33,7 @@ void device_workspace::run(const batch& batch, device_kv& kv, const at::Tensor& 
 /// In memory of its own, which is freed again: an encoder runs once for each request.
 void device_workspace::encode(const encoder_batch& batch, device_kv& kv) {
   kv.run([&] {
-    device_step step(model_, *operators_, kv.tokens.max_encoder_length(), {.slots = kv.tokens.slots()});
+    device_step step(model_, *operators_, {.tokens = kv.tokens.max_encoder_length(), .slots = kv.tokens.slots()});
     for (std::size_t i = 0; i < batch.step.rows().size(); ++i) {
       const auto& row = batch.step.rows()[i];
       const auto first = static_cast<std::size_t>(batch.step.first(static_cast<int>(i)));
@@ -45,14 +45,16 @@ void device_workspace::encode(const encoder_batch& batch, device_kv& kv) {
 void device_workspace::make_room(std::int64_t tokens, std::int64_t vocabulary, const cache::device_cache& kv) {
   if (!logits_.defined())
     logits_ = at::empty({score_rows, vocabulary}, at::TensorOptions(model_.backend->device()).dtype(at::kFloat));
-  const device_step::room wanted{.slots = std::max<std::int64_t>(room_.slots, kv.slots()),
-                                 .sinks = room_.sinks || has_sinks(kv)};
-  if (step_ && tokens_ >= tokens && room_.slots >= wanted.slots && room_.sinks == wanted.sinks) return;
+  device_step::room wanted{.tokens = tokens, .slots = kv.slots(), .sinks = has_sinks(kv)};
+  if (step_) {
+    const auto& size = step_->size();
+    if (size.tokens >= tokens && size.slots >= wanted.slots && (size.sinks || !wanted.sinks)) return;
+    wanted.tokens = std::max(size.tokens, tokens);
+    wanted.slots = std::max(size.slots, wanted.slots);
+    wanted.sinks = wanted.sinks || size.sinks;
+  }
   step_.reset();  // freed before its replacement is allocated
-  const auto most = std::max(tokens_, tokens);
-  step_.emplace(model_, *operators_, most, wanted);
-  tokens_ = most;  // not before: a batch for which there is no memory is not what the next one needs
-  room_ = wanted;
+  step_.emplace(model_, *operators_, wanted);
 }
 
 /// Rows of one token first. The outputs stay in the batch's order.

@@ -37,9 +37,7 @@ class device_workspace final : public network_memory {
   const std::shared_ptr<const device::backend> backend_;
   const std::unique_ptr<device::operators> operators_;
   std::optional<device_step> step_;
-  device_step::room room_;   // of the step
-  std::int64_t tokens_ = 0;  // of the step, at most
-  at::Tensor logits_;        // [score_rows, vocabulary] float32
+  at::Tensor logits_;  // [score_rows, vocabulary] float32
 
   std::vector<token_row> rows_;        // of the batch: rows of one token first
   std::vector<std::int32_t> outputs_;  // the batch's outputs, as indices into the tokens of rows_
