@@ -2,10 +2,10 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <linux/perf_event.h>
 #include <string>
 #include <sys/syscall.h>
+#include <system_error>
 #include <unistd.h>
 
 /// Counts the instructions of this thread outside the kernel, where processor and kernel let it.
@@ -19,7 +19,7 @@ class instruction_counter {
     attributes.exclude_kernel = 1;
     attributes.exclude_hv = 1;
     file_ = static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, 0));
-    if (file_ < 0) why_not_ = std::strerror(errno);
+    if (file_ < 0) why_not_ = std::generic_category().message(errno);
   }
 
   instruction_counter(const instruction_counter&) = delete;

@@ -212,6 +212,7 @@ int run(const settings& wanted) {
 }  // namespace
 
 int main(int argc, char** argv) try {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
   std::setlocale(LC_CTYPE, "C.UTF-8");
   const auto wanted = parse(argc, argv);
   if (!wanted) return 0;

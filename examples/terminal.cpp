@@ -19,6 +19,7 @@ struct extent {
 extent first_character(std::string_view text) {
   wchar_t character = 0;
   std::mbstate_t state{};
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): with a state of its own
   const auto bytes = std::mbrtowc(&character, text.data(), text.size(), &state);
   if (bytes == 0 || bytes > text.size()) return {1, 1};
   const int columns = ::wcwidth(character);

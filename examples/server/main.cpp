@@ -111,8 +111,10 @@ int work(const options& settings) {
 
 int main(int argc, char** argv) try {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);         // a file that grows too large is an error of what writes it
-  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);  // large bodies and prompts leave the process as they are freed
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows too large is an error of what writes it
+  // Large bodies and prompts leave the process as they are freed.
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   const auto settings = server::read_options(argc, argv);
   if (!settings) return 0;
   return cogen::process_rank(settings->loading.parallel) == 0 ? serve(*settings) : work(*settings);

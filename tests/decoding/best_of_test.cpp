@@ -52,6 +52,7 @@ std::vector<sample> samples(std::uint64_t seed) {
     auto root = toy.running.open();
     co_await root.async_forward({prompt.begin(), prompt.end() - 1});
     for (int i = 0; i < count; ++i) {
+      // NOLINTNEXTLINE(bugprone-use-after-move): the last one is moved
       auto fork = i + 1 < count ? root.fork() : std::move(root);
       sample draw;
       for (int k = 0; k < length; ++k) {

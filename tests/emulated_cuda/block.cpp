@@ -202,6 +202,7 @@ void run_block(const launch_size& size, const std::function<void()>& kernel, boo
   block_run block(size, kernel, backwards);
   running = &block;
   block.run();
+  running = nullptr;
 }
 
 }  // namespace

@@ -5,11 +5,13 @@
 #include <cstddef>
 
 // What glibc's allocator is called by those who stand in front of it.
+// NOLINTBEGIN(readability-identifier-naming)
 extern "C" void* __libc_malloc(std::size_t bytes);
 extern "C" void* __libc_calloc(std::size_t count, std::size_t bytes);
 extern "C" void* __libc_realloc(void* block, std::size_t bytes);
 extern "C" void* __libc_memalign(std::size_t alignment, std::size_t bytes);
 extern "C" void __libc_free(void* block);
+// NOLINTEND(readability-identifier-naming)
 
 namespace cogen::test::failing_memory {
 namespace {

@@ -5,7 +5,6 @@
 #include "golden.hpp"
 #include "network/kernels/kernel_choice.hpp"
 #include "network/model/load_rank.hpp"
-#include "network/nn/device/device_model.hpp"
 #include "network/parallel/rank_group.hpp"
 #include "network/parallel/world.hpp"
 #include "parallel/thread_transport.hpp"

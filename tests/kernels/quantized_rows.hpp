@@ -168,9 +168,11 @@ class row_writer {
   void add_q6_k() {
     const auto block = random_block<load::q6_k_block>();
     const float scale = f16_to_float(block.scale);
-    for (int index = 0; index < 256; ++index)
-      out_.values.push_back(scale * static_cast<float>(block.scales[index / 16]) *
+    for (int index = 0; index < 256; ++index) {
+      const int group = index / 16;
+      out_.values.push_back(scale * static_cast<float>(block.scales[group]) *
                             static_cast<float>(block.value(index) - 32));
+    }
     put(block);
   }
 

@@ -134,8 +134,10 @@ BOOST_AUTO_TEST_CASE(stages_work_at_once) {
         if (batch == 6) require(group.answers() == std::vector(static_cast<std::size_t>(2 * stages - 1), told));
       }
       group.flush();
-      for (std::size_t batch = 0; batch < 16; ++batch)
-        require(received[batch].front() == static_cast<float>(batch / 2 * 2) + total);
+      for (std::size_t batch = 0; batch < 16; ++batch) {
+        const auto even = batch / 2 * 2;
+        require(received[batch].front() == static_cast<float>(even) + total);
+      }
       group.tell(std::vector<std::byte>());
       group.flush();
     });

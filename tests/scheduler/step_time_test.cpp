@@ -81,7 +81,8 @@ BOOST_DATA_TEST_CASE(mixed_steps_come_to_what_was_asked_for,
   for (auto plan = s.step(); tokens_in(plan) > 5; plan = s.step()) {
     if (++steps <= 10) continue;  // while it learns
     const auto took = static_cast<double>(speed(plan).count());
-    const double least = 2'000 + 200 * (4 + 512 / 16);
+    constexpr int tokens = 4 + 512 / 16;
+    const double least = 2'000 + 200 * tokens;
     BOOST_CHECK_LE(took, std::max(1.1 * target, least));
     sum += took;
   }

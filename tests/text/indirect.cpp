@@ -53,7 +53,7 @@ BOOST_AUTO_TEST_CASE(values_outlive_the_memory_of_what_they_were_made_of) {
     auto inside = json::parse(R"({"b": [1]})", &memory).as_object();
     const held_object moved(std::move(inside));
     BOOST_TEST(has_default_storage(moved));
-    const held_object again = moved;
+    const held_object again = moved;  // NOLINT(performance-unnecessary-copy-initialization)
     BOOST_TEST(has_default_storage(again));
   }
   for (const auto* held : {&built, &assigned, &copied}) {

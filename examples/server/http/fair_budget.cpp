@@ -15,7 +15,7 @@ class fair_budget::waiter {
  public:
   waiter(budget_share& holder, std::uint64_t more, net::steady_timer& woken)
       : share(holder), amount(more), wake(woken) {
-    share.budget_->accounts_[share.client_].waiting.push_back(this);
+    share.budget_->account_of(share.client_).waiting.push_back(this);
   }
   waiter(const waiter&) = delete;
   waiter& operator=(const waiter&) = delete;
@@ -29,19 +29,21 @@ class fair_budget::waiter {
   bool has_it = false;
 };
 
+fair_budget::account& fair_budget::account_of(const std::string& client) {
+  const auto [entry, is_new] = accounts_.try_emplace(client);
+  if (is_new) entry->second.turn = last_turn_ - 1;
+  return entry->second;
+}
+
 bool fair_budget::fits(const account& owner, std::uint64_t amount) const noexcept {
   const auto free = limit_ - taken_;
   return amount <= free && owner.taken <= free - amount;
 }
 
 bool fair_budget::take(const std::string& client, std::uint64_t amount) {
-  auto& own = accounts_[client];
+  auto& own = account_of(client);
   const bool may = own.waiting.empty() && fits(own, amount);
-  if (may) {
-    own.taken += amount;
-    taken_ += amount;
-    last_ = client;
-  }
+  if (may) serve(own, amount);
   forget_if_empty(accounts_.find(client));
   return may;
 }
@@ -65,26 +67,30 @@ void fair_budget::forget_if_empty(account_map::iterator entry) noexcept {
   if (entry->second.taken == 0 && entry->second.waiting.empty()) accounts_.erase(entry);
 }
 
+void fair_budget::serve(account& owner, std::uint64_t amount) noexcept {
+  owner.turn = last_turn_ += 2;
+  owner.taken += amount;
+  taken_ += amount;
+}
+
 void fair_budget::serve_waiting() noexcept {
-  for (auto next = next_in_turn(); next != accounts_.end(); next = next_in_turn()) {
-    auto& [client, own] = *next;
-    auto& first = *own.waiting.front();
-    own.waiting.pop_front();
-    own.taken += first.amount;
-    taken_ += first.amount;
+  while (auto* const own = next_in_turn()) {
+    auto& first = *own->waiting.front();
+    own->waiting.pop_front();
+    serve(*own, first.amount);
     first.share.taken_ += first.amount;
     first.has_it = true;
     first.wake.cancel();
-    last_ = client;
   }
 }
 
-fair_budget::account_map::iterator fair_budget::next_in_turn() noexcept {
-  const auto may = [this](const auto& entry) {
-    return !entry.second.waiting.empty() && fits(entry.second, entry.second.waiting.front()->amount);
-  };
-  const auto behind = std::find_if(accounts_.upper_bound(last_), accounts_.end(), may);
-  return behind != accounts_.end() ? behind : std::find_if(accounts_.begin(), accounts_.end(), may);
+fair_budget::account* fair_budget::next_in_turn() noexcept {
+  account* next = nullptr;
+  for (auto& [client, account] : accounts_) {
+    const bool may = !account.waiting.empty() && fits(account, account.waiting.front()->amount);
+    if (may && (!next || account.turn < next->turn)) next = &account;
+  }
+  return next;
 }
 
 budget_share& budget_share::operator=(budget_share&& other) noexcept {

@@ -27,23 +27,26 @@ class fair_budget {
 
   class waiter;
   struct account {
+    std::uint64_t turn = 0;  // when it last got something; the least comes first
     std::uint64_t taken = 0;
     std::deque<waiter*> waiting = {};  // the first one waits longest
   };
   using account_map = std::map<std::string, account>;
 
+  account& account_of(const std::string& client);
   bool fits(const account& owner, std::uint64_t amount) const noexcept;
   bool take(const std::string& client, std::uint64_t amount);
   void give_back(const std::string& client, std::uint64_t amount) noexcept;
   void leave(const std::string& client, const waiter& entry) noexcept;
   void forget_if_empty(account_map::iterator entry) noexcept;
+  void serve(account& owner, std::uint64_t amount) noexcept;
   void serve_waiting() noexcept;
-  account_map::iterator next_in_turn() noexcept;
+  account* next_in_turn() noexcept;  // null: none that may be served waits
 
   const std::uint64_t limit_;
   std::uint64_t taken_ = 0;
-  account_map accounts_;  // that have something, or wait
-  std::string last_;      // who got something
+  account_map accounts_;         // that have something, or wait
+  std::uint64_t last_turn_ = 1;  // when anyone got something; a new account comes before that one, after all others
 };
 
 /// What one client has of a budget, for as long as it lives.
