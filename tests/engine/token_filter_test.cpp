@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_truncated_prompt_is_its_last_tokens) {
     auto wanted = asked();
     wanted.truncate_prompt = kept;
     const auto last = std::vector(prompt.end() - std::min<std::ptrdiff_t>(kept, std::ssize(prompt)), prompt.end());
-    BOOST_TEST(read(std::move(wanted)).tokens == toy_continuation(last, length), boost::test_tools::per_element());
+    BOOST_TEST(read(wanted).tokens == toy_continuation(last, length), boost::test_tools::per_element());
   }
 }
 
@@ -159,7 +159,7 @@ BOOST_AUTO_TEST_CASE(a_prompt_longer_than_a_sequence_may_be_truncated) {
   wanted.prompt = token_ids(5000, 4);
   BOOST_TEST(read(toy, wanted).error != "");
   wanted.truncate_prompt = 2;
-  BOOST_TEST(read(toy, std::move(wanted)).tokens == toy_continuation({4, 4}, length), boost::test_tools::per_element());
+  BOOST_TEST(read(toy, wanted).tokens == toy_continuation({4, 4}, length), boost::test_tools::per_element());
 }
 
 BOOST_AUTO_TEST_SUITE_END()

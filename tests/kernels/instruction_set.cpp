@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* variable = "COGEN_INSTRUCTION_SET";
 
-// Sets the variable for one scope, and puts back what it was.
+// Sets the variable for one scope, and puts back what it was. No thread reads it meanwhile.
+// NOLINTBEGIN(concurrency-mt-unsafe)
 class forced_set {
  public:
   explicit forced_set(const char* value) {
@@ -29,6 +30,7 @@ class forced_set {
  private:
   std::string previous_;
 };
+// NOLINTEND(concurrency-mt-unsafe)
 
 bool names_the_value(const std::invalid_argument& error, const char* value) {
   return std::string(error.what()).find(value) != std::string::npos;

@@ -82,7 +82,8 @@ class recorder {
 
 void check(std::vector<parts::block<names>> blocks, const std::vector<std::string>& expected, bool wants_rows = true) {
   recorder ops(wants_rows);
-  BOOST_TEST(nn::blocks<names>(std::move(blocks)).run(ops, "x") == "x'");
+  const nn::blocks<names> network(std::move(blocks));
+  BOOST_TEST(network.run(ops, "x") == "x'");
   BOOST_TEST(ops.calls == expected, boost::test_tools::per_element());
 }
 

@@ -22,6 +22,8 @@ std::vector<token> random_tokens(const model& model, int count, unsigned seed) {
   return tokens;
 }
 
+// No thread reads the environment meanwhile.
+// NOLINTBEGIN(concurrency-mt-unsafe)
 environment_setting::environment_setting(std::string name, const std::string& value) : name_(std::move(name)) {
   if (const char* old = std::getenv(name_.c_str())) previous_ = old;
   setenv(name_.c_str(), value.c_str(), 1);
@@ -34,5 +36,6 @@ environment_setting::~environment_setting() {
     unsetenv(name_.c_str());
   }
 }
+// NOLINTEND(concurrency-mt-unsafe)
 
 }  // namespace cogen::test

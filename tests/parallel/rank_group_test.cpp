@@ -114,7 +114,8 @@ BOOST_AUTO_TEST_CASE(stages_work_at_once) {
         else
           group.send_to_next_stage(row);
       };
-      const float total = static_cast<float>(stages * (stages + 1) / 2);
+      const auto ranks = stages * (stages + 1) / 2;
+      const auto total = static_cast<float>(ranks);
       if (!group.leads()) {
         for (;;) {
           const auto told = group.listen();

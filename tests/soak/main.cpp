@@ -80,6 +80,7 @@ int run(const options& wanted) {
 }  // namespace cogen::soak
 
 /// Asked by AddressSanitizer, where it is on: freed memory that it keeps, 256 MiB by default, looks like growth.
+// NOLINTNEXTLINE(readability-identifier-naming): the sanitizer asks for it
 extern "C" const char* __asan_default_options() { return "quarantine_size_mb=16"; }
 
 int main(int argc, char** argv) try {
