@@ -3,7 +3,7 @@
 # One Boost.Test program test_<name>, run by ctest. Object libraries given to LINK bring their objects.
 # The label "slow" keeps an entry out of the sanitizer runs of scripts/test, and its program out of their builds;
 # "threads" puts it into the one that looks for data races, which builds the target threaded_tests, and runs only
-# THREADED_SUITES there, where they are given, or all but those with a "!". UNOPTIMIZED is for
+# THREADED_SUITES (or SUITE/CASES) there, where they are given, or all but those with a "!". UNOPTIMIZED is for
 # tests full of coroutines, which would take two to three times as long to compile and run for a second; OPTIMIZED for
 # those that compute much themselves, under a sanitizer that runs all of them, too.
 # "gpu" says that it is skipped where there is no GPU, and puts it into the target gpu.

@@ -2,6 +2,7 @@
 #include "engine/snapshot/prefix_directory.hpp"
 
 #include "../test_data.hpp"
+#include "../thread_group.hpp"
 #include "kept_engines.hpp"
 #include "session_files.hpp"
 
@@ -18,7 +19,6 @@
 #include <optional>
 #include <string>
 #include <sys/wait.h>
-#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -405,10 +405,10 @@ BOOST_AUTO_TEST_CASE(engines_that_use_a_directory_at_once_store_and_find) {
   const auto first = server.prompt(100, 3);
   const auto expected = server.alone(first);
   server.options().external_stepping = false;
-  std::vector<std::jthread> threads;
+  thread_group threads;
   std::atomic<int> wrong = 0;
   for (int i = 0; i < 4; ++i)
-    threads.emplace_back([&, own = server.prompt(60, 10 + static_cast<unsigned>(i))] {
+    threads.start([&, own = server.prompt(60, 10 + static_cast<unsigned>(i))] {
       for (int round = 0; round < 3; ++round) {
         engine running(golden_model("qwen3_5_interval"), server.options());
         for (const auto& each : {own, first}) {
@@ -420,7 +420,7 @@ BOOST_AUTO_TEST_CASE(engines_that_use_a_directory_at_once_store_and_find) {
         }
       }
     });
-  threads.clear();
+  threads.join();
   BOOST_TEST(wrong == 0);
   BOOST_TEST(server.logged.empty());
   server.options().external_stepping = true;

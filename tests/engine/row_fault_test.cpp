@@ -94,8 +94,13 @@ BOOST_AUTO_TEST_CASE(samples_of_a_row_without_memory_are_padding) {
   bool refused = true;
   for (long n = 0; refused; ++n) {
     step plan(none, on_done);
-    plan.rows.push_back(
-        {.sequence = scheduler::sequence_id{1}, .slot = 0, .count = 1, .wanted = scheduler::output::sample});
+    plan.rows.push_back({.sequence = scheduler::sequence_id{1},
+                         .slot = 0,
+                         .count = 1,
+                         .wanted = scheduler::output::sample,
+                         .chained = false,
+                         .first = 0,
+                         .prefill = false});
     failing_memory::refuse(n);
     try {
       sequence.fill(plan, plan.rows[0]);

@@ -106,7 +106,7 @@ class search {
 std::vector<beam> beam_search(const model& model, cache::cache& cache, workspace& workspace, std::vector<float> scores,
                               int width, int length) {
   search external_stepping(model, cache, workspace);
-  std::vector<live_beam> beams{{.scores = std::move(scores)}};
+  std::vector<live_beam> beams{{.ids = {}, .scores = std::move(scores)}};
   for (int step = 0; step < length; ++step) {
     if (step > 0) external_stepping.run(beams);
     beams = external_stepping.branch(beams, best_of(beams, width));

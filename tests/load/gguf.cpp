@@ -1,6 +1,7 @@
 #include "formats/checkpoint/gguf.hpp"
 
 #include "../test_data.hpp"
+#include "../thread_group.hpp"
 #include "gguf_draft.hpp"
 #include "memory_file.hpp"
 #include "refusal.hpp"
@@ -10,7 +11,6 @@
 
 #include <filesystem>
 #include <numeric>
-#include <thread>
 
 using namespace cogen::load;
 
@@ -180,9 +180,9 @@ BOOST_AUTO_TEST_CASE(threads_may_read_at_once) {
   const gguf_file file(written.path());
   std::vector<float> sums(4);
   {
-    std::vector<std::jthread> threads;
+    cogen::test::thread_group threads;
     for (auto& sum : sums) {
-      threads.emplace_back([&file, &sum] {
+      threads.start([&file, &sum] {
         std::vector<float> values(1024);
         for (std::uint64_t i = 0; i < values.size(); ++i) {
           file.read(*file.find("a"), i * sizeof(float), std::as_writable_bytes(std::span(values).subspan(i, 1)));

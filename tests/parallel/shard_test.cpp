@@ -29,8 +29,8 @@ using models::attention_spec;
 models::model_spec model_of(attention_spec attention, std::int64_t width, std::int64_t layers = 1) {
   models::model_spec spec;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
-    spec.blocks.push_back({.part = attention});
-    spec.blocks.push_back({.part = models::mlp_spec{.intermediate = width}});
+    spec.blocks.push_back({.part = attention, .prefix = {}});
+    spec.blocks.push_back({.part = models::mlp_spec{.intermediate = width}, .prefix = {}});
   }
   return spec;
 }

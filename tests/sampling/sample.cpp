@@ -1,3 +1,4 @@
+#include "../thread_group.hpp"
 #include "rows.hpp"
 #include "sampling/inverse_distribution.hpp"
 #include "sampling/random_stream.hpp"
@@ -9,7 +10,6 @@
 #include <limits>
 #include <numeric>
 #include <stdexcept>
-#include <thread>
 
 using namespace cogen;
 
@@ -179,8 +179,8 @@ BOOST_AUTO_TEST_CASE(one_sampler_serves_many_threads) {
   const auto alone = tokens();
   std::vector<std::vector<token>> together(4);
   {
-    std::vector<std::jthread> threads;
-    for (auto& chosen : together) threads.emplace_back([&] { chosen = tokens(); });
+    cogen::test::thread_group threads;
+    for (auto& chosen : together) threads.start([&] { chosen = tokens(); });
   }
   for (const auto& chosen : together) BOOST_TEST(chosen == alone, boost::test_tools::per_element());
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../thread_group.hpp"
 #include "simulation/options.hpp"
 #include "simulation/script.hpp"
 
@@ -11,7 +12,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace cogen::simulation {
@@ -36,10 +36,10 @@ class campaign {
   campaign(const options& asked, Play play) : asked_(asked), play_(std::move(play)) {}
 
   campaign_result<Coverage> run() {
-    std::vector<std::jthread> workers;
-    for (unsigned i = 0; i < asked_.jobs; ++i) workers.emplace_back([this] { work(); });
+    test::thread_group workers;
+    for (unsigned i = 0; i < asked_.jobs; ++i) workers.start([this] { work(); });
     watch();
-    workers.clear();
+    workers.join();
     result_.played = played_.load();
     return std::move(result_);
   }

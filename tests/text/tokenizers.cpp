@@ -1,3 +1,4 @@
+#include "../thread_group.hpp"
 #include "mentions.hpp"
 #include "small_tokenizer.hpp"
 
@@ -7,7 +8,6 @@
 
 #include <limits>
 #include <stdexcept>
-#include <thread>
 
 namespace {
 
@@ -216,14 +216,14 @@ BOOST_AUTO_TEST_CASE(end_tokens_come_ascending_and_once) {
 BOOST_AUTO_TEST_CASE(many_threads_share_one_tokenizer) {
   auto tokens = small_tokenizer({{"a", "b"}, {"c", "d"}}, {"<s>"});
   auto expected = tokens.encode("ab cd<s>", parsing);
-  std::vector<std::jthread> threads;
+  cogen::test::thread_group threads;
   std::atomic<int> different = 0;
   for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
+    threads.start([&] {
       for (int j = 0; j < 200; ++j) different += tokens.encode("ab cd<s>", parsing) != expected;
     });
   }
-  threads.clear();
+  threads.join();
   BOOST_TEST(different == 0);
 }
 

@@ -51,7 +51,8 @@ int lone_model::slot_for(std::span<const token> history, std::span<const token> 
 
 void lone_model::begin(int slot, std::span<const token> encoder_input) {
   cache_.clear(slot);
-  sequences_[static_cast<std::size_t>(slot)] = {.encoder_input = {encoder_input.begin(), encoder_input.end()}};
+  sequences_[static_cast<std::size_t>(slot)] = {
+      .encoder_input = {encoder_input.begin(), encoder_input.end()}, .tokens = {}, .scores = {}};
   if (encoder_input.empty()) return;
   const cache::step step({{.slot = slot, .count = static_cast<int>(encoder_input.size())}});
   model_->encode({.step = step, .tokens = encoder_input}, cache_, workspace_);
