@@ -103,7 +103,7 @@ kind with_one_that_refuses(const bool& refuses, cache_kind which) {
     };
     return cache(shapes, {.kind = which, .slots = slots, .max_sequence_length = max_sequence_length}, own);
   };
-  return {.name = "refusing", .type = scalar::bf16, .in_place = false, .make = make};
+  return {.name = "refusing", .type = scalar::bf16, .keeps_all = false, .in_place = false, .make = make};
 }
 
 /// What slot 0 holds in the first layer, and all memory.
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(own_layers_stand_beside_built_in_ones) {
     };
     return cache(shapes, {.slots = slots, .max_sequence_length = max_sequence_length}, middle);
   };
-  twin twin({.name = "mixed", .type = scalar::bf16, .in_place = false, .make = make}, 3, 500);
+  twin twin({.name = "mixed", .type = scalar::bf16, .keeps_all = false, .in_place = false, .make = make}, 3, 500);
   BOOST_TEST(twin.tested().max_sequence_length() == 150);
   twin.append({{.slot = 0, .count = 130}});
   twin.share_prefix(1, 0, 128);

@@ -67,7 +67,7 @@ device::mixture_of_experts experts_of(const std::vector<parts::mlp<device::tenso
                                       std::int64_t count) {
   const auto experts = static_cast<std::int64_t>(mlps.size());
   device::mixture_of_experts result{
-      .spec = {.experts = experts, .top_k = 3}, .router = {}, .choice_bias = {}, .experts = {}};
+      .spec = {.expert = {}, .experts = experts, .top_k = 3}, .router = {}, .choice_bias = {}, .experts = {}};
   if (count < experts) result.spec.owned = {.first = first, .count = count, .total = experts};
   result.experts.assign(mlps.begin() + first, mlps.begin() + first + count);
   std::vector<device::projection*> up, down;
@@ -128,7 +128,9 @@ BOOST_DATA_TEST_CASE(tokens_find_the_numbers_that_products_multiply_by, boost::u
   const auto numbers_of_inputs = at::empty({hidden, vocabulary}, numbers());
   ops->norm_linear(at::eye(hidden, numbers(at::kBFloat16)), {}, table, numbers_of_inputs);
   const auto ids = at::arange(vocabulary, numbers(at::kInt)).flip(0);
-  const device::step_rows step{.ids = ids, .slots = at::zeros_like(ids), .positions = at::zeros_like(ids)};
+  device::step_rows step;
+  step.ids = ids;
+  step.slots = step.positions = at::zeros_like(ids);
   const auto found = at::empty({vocabulary, hidden}, numbers());
   ops->embed({.table = table, .width = hidden}, step, at::zeros({1}, numbers(at::kInt)), found);
   BOOST_TEST(at::equal(found, numbers_of_inputs.t().flip(0)));

@@ -226,8 +226,10 @@ BOOST_AUTO_TEST_CASE(embeddings_and_outputs_keep_their_codes_or_have_8_bits) {
     const auto ops = device::backend_named("reference")->make_operators();
     const auto ids = at::arange(vocabulary, at::kInt);
     const auto found = at::empty({vocabulary, hidden}, at::kFloat);
-    ops->embed(embedding, {.ids = ids, .slots = at::zeros_like(ids), .positions = at::zeros_like(ids)},
-               at::zeros({1}, at::kInt), found);
+    device::step_rows step;
+    step.ids = ids;
+    step.slots = step.positions = at::zeros_like(ids);
+    ops->embed(embedding, step, at::zeros({1}, at::kInt), found);
     const bool is_exact = expected != weight_packing::int8;
     BOOST_TEST(((found - numbers).norm() / numbers.norm()).item<float>() < (is_exact ? 1e-6F : 0.02F));
   };

@@ -75,7 +75,9 @@ BOOST_AUTO_TEST_CASE(a_copy_continues_on_its_own) {
 }
 
 BOOST_AUTO_TEST_CASE(words_have_a_space_before_them_but_the_first) {
-  tokenizer_spec spec{.model = encoding_model::word_piece, .vocabulary = {"a", "##b", ".", "'s", "##c"}, .merges = {}};
+  tokenizer_spec spec;
+  spec.model = encoding_model::word_piece;
+  spec.vocabulary = {"a", "##b", ".", "'s", "##c"};
   spec.decoder = {word_piece_decoding{}};
   spec.added.push_back({.id = 5, .content = "[CLS]", .special = true});
   const tokenizer tokens(spec);
@@ -93,7 +95,8 @@ BOOST_AUTO_TEST_CASE(words_have_a_space_before_them_but_the_first) {
 }
 
 BOOST_AUTO_TEST_CASE(the_first_token_loses_its_space) {
-  tokenizer_spec spec{.vocabulary = {"▁a", "▁▁b", "▁", "<0xE2>"}, .merges = {}};
+  tokenizer_spec spec;
+  spec.vocabulary = {"▁a", "▁▁b", "▁", "<0xE2>"};
   spec.decoder = {replace_step{"▁", false, " "}, byte_fallback_decoding{}};
   spec.strip_first_space = true;
   const tokenizer tokens(spec);
