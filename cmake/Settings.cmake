@@ -15,7 +15,8 @@ endif()
 add_library(cogen_settings INTERFACE)
 target_compile_features(cogen_settings INTERFACE cxx_std_20)
 target_compile_options(cogen_settings INTERFACE
-  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wno-gnu-zero-variadic-macro-arguments>")
+  "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic>"
+  "$<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-gnu-zero-variadic-macro-arguments>")
 # A processor that multiplies and adds in one instruction rounds once where another rounds twice. Multiply-adds are fused
 # only where the source says so, that results depend neither on the processor nor on the compiler's choice.
 target_compile_options(cogen_settings INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>")

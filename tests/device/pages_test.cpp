@@ -64,7 +64,7 @@ struct paged_device {
 
   std::atomic<int> pages = 0, calls = 0, first_refused = std::numeric_limits<int>::max(), last_refused = 0;
   const std::shared_ptr<plain_backend> where = std::make_shared<plain_backend>();
-  const std::shared_ptr<const model> model = golden_model_on(where, "llama_default");
+  const std::shared_ptr<const cogen::model> model = golden_model_on(where, "llama_default");
   const std::shared_ptr<const cogen::model> host = golden_model("llama_default");
 };
 

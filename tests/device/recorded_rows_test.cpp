@@ -39,7 +39,7 @@ struct replaying_engine {
     running.emplace(std::move(parts), options);
   }
 
-  std::shared_ptr<const model> model_on(const std::string& name) { return model = golden_model_on(where, name); }
+  std::shared_ptr<const cogen::model> model_on(const std::string& name) { return model = golden_model_on(where, name); }
 
   const std::shared_ptr<plain_backend> where = std::make_shared<plain_backend>();
   int replays = 0;

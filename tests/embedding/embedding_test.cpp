@@ -196,9 +196,10 @@ BOOST_AUTO_TEST_CASE(pairs_are_scored) {
 BOOST_AUTO_TEST_CASE(where_the_second_text_begins_moves_the_score) {
   auto running = engine_of("bert_scores");
   const auto tokens = some_tokens(*golden_model("bert_scores"), 12, 1);
+  const std::vector<encoder_input> pairs{encoder_text{.tokens = tokens, .second = 4},
+                                         encoder_text{.tokens = tokens, .second = 5}};
   drive(running, [&]() -> net::awaitable<void> {
-    const auto scores = co_await running.async_score(
-        {encoder_text{.tokens = tokens, .second = 4}, encoder_text{.tokens = tokens, .second = 5}});
+    const auto scores = co_await running.async_score(pairs);
     BOOST_TEST(scores.at(0) != scores.at(1));
   });
 }

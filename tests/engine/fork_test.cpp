@@ -1,4 +1,5 @@
 // Engines and their handles in a child process after fork(): every operation ends with an error, and nothing hangs.
+#include "sanitizers.hpp"
 #include "toy_runner.hpp"
 
 #include <boost/asio/bind_executor.hpp>
@@ -14,14 +15,12 @@
 #include <thread>
 #include <unistd.h>
 
-// ThreadSanitizer allows no threads in the child of a process that has several, and AddressSanitizer's allocator may
-// have been locked by one of them.
-#if !__has_feature(thread_sanitizer) && !__has_feature(address_sanitizer)
-
 namespace cogen::test {
 namespace {
 
-BOOST_AUTO_TEST_SUITE(forks)
+// ThreadSanitizer allows no threads in the child of a process that has several, and AddressSanitizer's allocator may
+// have been locked by one of them.
+BOOST_AUTO_TEST_SUITE(forks, *boost::unit_test::enable_if<!sanitized>())
 
 constexpr int hung = -1;
 
@@ -161,5 +160,3 @@ BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace
 }  // namespace cogen::test
-
-#endif

@@ -185,14 +185,18 @@ BOOST_DATA_TEST_CASE(a_session_reopened_after_a_restart_runs_new_tokens_alone, d
     said = with.opening(90, 1);
     drive(with.running(), [&]() -> net::awaitable<void> {
       auto seq = with.running().open();
-      next.push_back((co_await seq.async_decode(said)).id);
+      const auto sampled = co_await seq.async_decode(said);
+      next.push_back(sampled.id);
       co_await seq.async_save(file.path);
     });
   }
   conversations with(golden);
   drive(with.running(), [&]() -> net::awaitable<void> {
     auto seq = co_await with.running().async_load_session(file.path);
-    for (int i = 1; i < reply_tokens; ++i) next.push_back((co_await seq.async_decode()).id);
+    for (int i = 1; i < reply_tokens; ++i) {
+      const auto sampled = co_await seq.async_decode();
+      next.push_back(sampled.id);
+    }
   });
   BOOST_TEST(next == with.reply(said), boost::test_tools::per_element());
   BOOST_TEST(with.run() == reply_tokens - 1);

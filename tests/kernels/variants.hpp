@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../sanitizers.hpp"
 #include "network/kernels/execution.hpp"
 
 #include <boost/test/unit_test.hpp>
@@ -32,9 +33,7 @@ inline constexpr std::string_view emulated = "emulated_";
 /// Under ThreadSanitizer one of them: which threads meet where does not depend on it.
 inline std::vector<instruction_set> tested_instruction_sets() {
   std::vector<instruction_set> sets = available_instruction_sets();
-#if __has_feature(thread_sanitizer)
-  sets.resize(1);
-#endif
+  if (cogen::test::thread_sanitized) sets.resize(1);
   for (const instruction_set emulation : emulated_instruction_sets()) {
     const std::string_view plain = name_of(emulation).substr(emulated.size());
     if (instruction_set_named(plain) == emulation) sets.push_back(emulation);

@@ -29,7 +29,7 @@ std::shared_ptr<const model> reading_model(const std::string& device) {
 }
 
 struct reader {
-  std::shared_ptr<const model> model = reading_model("cpu");
+  std::shared_ptr<const cogen::model> model = reading_model("cpu");
   cogen::cache::cache cache = new_cache();
   workspace own{1};
 

@@ -12,7 +12,7 @@ namespace {
 
 /// A tiny model with a cache that holds `first` in slot 0.
 struct running_model {
-  std::shared_ptr<const model> model = tiny_model();
+  std::shared_ptr<const cogen::model> model = tiny_model();
   std::vector<token> first = random_tokens(*model, 10, 1);
   cache::cache cache = model->make_cache({.slots = 2, .max_sequence_length = 16});
   workspace own{1};

@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(a_step_arrives_as_it_was_sent) {
   BOOST_TEST(got.rows.front().outputs() == sent.rows.front().outputs());
   BOOST_TEST(*got.rows.front().encoder_input == (std::vector<token>{5, 6}), boost::test_tools::per_element());
   for (std::size_t length = 0; length < bytes.size(); ++length) {
-    detail::message_reader cut(std::span(bytes).first(length));
+    detail::message_reader cut(std::span<const std::byte>(bytes).first(length));
     BOOST_CHECK_THROW(detail::read_step(cut, got), std::runtime_error);
   }
 }

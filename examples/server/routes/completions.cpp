@@ -12,9 +12,6 @@
 #include <utility>
 
 namespace server {
-namespace {
-
-namespace json = boost::json;
 
 /// What a client asks for, read.
 struct completion_request {
@@ -24,6 +21,10 @@ struct completion_request {
   int best_of = 1;
   bool logprobs = false;
 };
+
+namespace {
+
+namespace json = boost::json;
 
 completion_request read_completion(const call& client, const api::field_reader& body, const served_model& model) {
   completion_request wanted;

@@ -51,6 +51,7 @@ net::awaitable<void> hold(call& client, std::size_t bytes);
 net::awaitable<void> hold_parsed_body(call& client);
 
 /// What `read` makes of the body and the model that it is for. A worker parses, reads and frees the body.
+/// The result's type is in no unnamed namespace: GCC 13 ends with an internal error there.
 template <class Read>
 auto read_fields(call& client, Read read)
     -> net::awaitable<std::invoke_result_t<Read, const call&, const api::field_reader&, const served_model&>> {

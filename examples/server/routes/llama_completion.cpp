@@ -17,9 +17,6 @@
 #include <utility>
 
 namespace server {
-namespace {
-
-namespace json = boost::json;
 
 struct wanted_completion {
   api::generation generation;
@@ -28,6 +25,10 @@ struct wanted_completion {
   bool return_tokens = false;
   int id_slot = -1;  ///< under which number the tokens are remembered, to be saved; -1: they are not
 };
+
+namespace {
+
+namespace json = boost::json;
 
 constexpr api::route_defaults defaults{.temperature = .8, .top_k = 40, .top_p = .95, .min_p = .05, .min_max_tokens = 0};
 

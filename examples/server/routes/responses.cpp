@@ -58,6 +58,8 @@ json::object item_of(const api::block& block, const std::string& answer, bool wh
   }
 }
 
+}  // namespace
+
 /// What an answer says of itself, before and after it is complete.
 struct response_head {
   std::string id, model = {};
@@ -89,6 +91,13 @@ struct response_head {
     return result;
   }
 };
+
+struct response_request {
+  api::generation wanted;
+  response_head head;
+};
+
+namespace {
 
 response_head head_of(const api::field_reader& body) {
   response_head head{.id = api::new_id("resp_"), .created = api::unix_time(), .asked = {}};
@@ -223,11 +232,6 @@ net::awaitable<void> send_response(call& client, cogen::stream_group& streams, c
   });
   co_await client.client.respond({.body = std::move(text)});
 }
-
-struct response_request {
-  api::generation wanted;
-  response_head head;
-};
 
 response_request read_response(const call& client, const api::field_reader& body, const served_model& model) {
   return {api::read_response_request(body, api::sender_of(client.request(), client.tenant),

@@ -19,6 +19,13 @@
 #include <utility>
 
 namespace server {
+
+/// What /tokenize is asked for.
+struct tokenization {
+  cogen::token_ids tokens;
+  bool pieces = false, strings = false;
+};
+
 namespace {
 
 namespace json = boost::json;
@@ -67,12 +74,6 @@ cogen::token_ids tokens_of_text(const served_model& model, const api::field_read
   return api::encoded(name,
                       [&] { return model.tokenizer().encode(text, {.add_special = special, .parse_special = parse}); });
 }
-
-/// What /tokenize is asked for.
-struct tokenization {
-  cogen::token_ids tokens;
-  bool pieces = false, strings = false;
-};
 
 /// What vLLM's and llama-server's /tokenize take: `prompt`, `messages` or `content`.
 tokenization read_tokenization(const call&, const api::field_reader& body, const served_model& model) {

@@ -20,6 +20,21 @@
 #include <utility>
 
 namespace server {
+
+/// What /v1/embeddings is asked for.
+struct embedding_request {
+  std::vector<cogen::encoder_input> texts;
+  bool base64 = false;
+};
+
+/// What /v1/rerank is asked for.
+struct rerank_request {
+  std::vector<cogen::encoder_input> pairs;
+  std::vector<std::string> documents;  ///< if the answer has them
+  std::size_t top = 0;
+  bool raw = false;  ///< scores as the classifier gives them, not as its authors want them shown
+};
+
 namespace {
 
 namespace json = boost::json;
@@ -134,12 +149,6 @@ std::string text_of_document(const api::field_reader& body, const json::value& d
   body.refuse("documents", "an array of strings, or of objects with a text");
 }
 
-/// What /v1/embeddings is asked for.
-struct embedding_request {
-  std::vector<cogen::encoder_input> texts;
-  bool base64 = false;
-};
-
 embedding_request read_embeddings(const call&, const api::field_reader& body, const served_model& model) {
   if (model.model->embedding_width() == 0 || model.model->scores_pairs()) refuse(model, "embed texts");
   const auto format = body.text("encoding_format").value_or("float");
@@ -149,14 +158,6 @@ embedding_request read_embeddings(const call&, const api::field_reader& body, co
   api::check_unsupported(body, api::field_set::embeddings);
   return {inputs_of(body), format == "base64"};
 }
-
-/// What /v1/rerank is asked for.
-struct rerank_request {
-  std::vector<cogen::encoder_input> pairs;
-  std::vector<std::string> documents;  ///< if the answer has them
-  std::size_t top = 0;
-  bool raw = false;  ///< scores as the classifier gives them, not as its authors want them shown
-};
 
 /// The query stands in each pair.
 std::vector<cogen::encoder_input> pairs_of(const api::field_reader& body) {
