@@ -50,7 +50,7 @@ std::vector<float> activated(const execution& run, activation kind, std::vector<
 
 BOOST_AUTO_TEST_SUITE(activation_test)
 
-BOOST_AUTO_TEST_CASE(squares_sigmoid_and_xielu_agree_with_their_formulas) {
+BOOST_AUTO_TEST_CASE(squares_sigmoids_caps_and_xielu_agree_with_their_formulas) {
   worker_pool workers(1);
   constexpr std::array<float, 4> parameters{0.8F, 0.9F, 0.5F, -1e-6F};  // p, n, b, e
   std::vector<float> x(6000);
@@ -58,11 +58,12 @@ BOOST_AUTO_TEST_CASE(squares_sigmoid_and_xielu_agree_with_their_formulas) {
   const auto wanted = [&](activation kind, double value) {
     if (kind == activation::relu_squared) return std::max(value, 0.0) * std::max(value, 0.0);
     if (kind == activation::sigmoid) return 1 / (1 + std::exp(-value));
+    if (kind == activation::softcap) return parameters[0] * std::tanh(value / parameters[0]);
     if (value > 0) return parameters[0] * value * value + parameters[2] * value;
     return parameters[1] * (std::expm1(std::min<double>(value, parameters[3])) - value) + parameters[2] * value;
   };
   const std::int64_t width = std::ssize(x);
-  for (const auto kind : {activation::relu_squared, activation::sigmoid, activation::xielu})
+  for (const auto kind : {activation::relu_squared, activation::sigmoid, activation::softcap, activation::xielu})
     for_each_set(workers, [&](const execution& run) {
       std::vector<float> out(x.size());
       activate(run, {.kind = kind,

@@ -247,14 +247,6 @@ void score_rows(const attention_scratch_layout& scratch, const float* query, con
                    keys.after},
                   rows.last - rows.first, columns, scratch.keys, attention_block);
 }
-
-// cap * tanh(score / cap)
-COGEN_INLINE simd::f softcapped(simd::f score, float cap) {
-  const simd::f power = exponential(simd::mul(score, simd::set(2 / cap)));
-  const simd::f below = simd::div(simd::set(2 * cap), simd::add(power, simd::set(1.0F)));
-  return simd::sub(simd::set(cap), below);
-}
-
 // Adds to some rows' scores with the `count` tokens from position `start` on what is learned of their distances.
 void add_distance_biases(const attention_job& job, const attention_scratch_layout& scratch, std::int64_t start,
                          std::int64_t count, row_range rows) {

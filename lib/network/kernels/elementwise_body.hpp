@@ -77,6 +77,13 @@ COGEN_INLINE simd::f xielu(simd::f x, const float* parameters) {
   return simd::add(simd::where_less(simd::zero(), x, above, below), linear);
 }
 
+// cap * tanh(x / cap)
+COGEN_INLINE simd::f softcapped(simd::f x, float cap) {
+  const simd::f power = exponential(simd::mul(x, simd::set(2 / cap)));
+  const simd::f below = simd::div(simd::set(2 * cap), simd::add(power, simd::set(1.0F)));
+  return simd::sub(simd::set(cap), below);
+}
+
 // Its factor is y.
 COGEN_INLINE simd::f swiglu_oai(simd::f x, simd::f y, const float* parameters) {
   const simd::f limit = simd::set(parameters[1]);
@@ -185,6 +192,9 @@ void activate_row(const activation_job& job) {
     case activation::xielu:
       return activate_with(
           [&](simd::f x) __attribute__((always_inline)) { return xielu(x, job.parameters); }, job);
+    case activation::softcap:
+      return activate_with(
+          [&](simd::f x) __attribute__((always_inline)) { return softcapped(x, job.parameters[0]); }, job);
     case activation::swiglu_oai:
       return over_row(
           job.width, [&](row_span span) __attribute__((always_inline)) {

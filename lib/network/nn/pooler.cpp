@@ -1,5 +1,7 @@
 #include "network/nn/pooler.hpp"
 
+#include "network/kernels/rounded.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -15,9 +17,9 @@ using models::pooling_spec;
 float applied(dense_spec::function function, float x) {
   switch (function) {
     case dense_spec::function::tanh:
-      return std::tanh(x);
+      return kernels::rounded_tanh(x);
     case dense_spec::function::gelu:
-      return 0.5F * x * (1 + std::erf(x / std::numbers::sqrt2_v<float>));
+      return 0.5F * x * (1 + kernels::rounded_erf(x / std::numbers::sqrt2_v<float>));
     case dense_spec::function::relu:
       return std::max(x, 0.0F);
     case dense_spec::function::none:

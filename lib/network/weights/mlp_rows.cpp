@@ -1,5 +1,7 @@
 #include "network/weights/mlp_rows.hpp"
 
+#include "network/kernels/rounded.hpp"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -81,7 +83,7 @@ named_rows down_rows(const models::moe_spec& spec, const std::string& prefix, st
 std::array<float, 4> activation_parameters(const models::mlp_spec& spec, const std::string& prefix,
                                            const read_numbers& read) {
   if (spec.activation != kernels::activation::xielu) return spec.parameters;
-  const auto softplus = [](float x) { return std::log1p(std::exp(x)); };
+  const auto softplus = [](float x) { return kernels::rounded_log1p(std::exp(x)); };
   const auto number = [&](const char* name, std::initializer_list<std::int64_t> shape) {
     return read(prefix + "act_fn." + name, shape).front();
   };

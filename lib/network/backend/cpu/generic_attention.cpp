@@ -1,5 +1,7 @@
 #include "network/backend/cpu/generic_attention.hpp"
 
+#include "network/kernels/rounded.hpp"
+
 #include <cogen/detail/cache/mask.hpp>
 
 #include <algorithm>
@@ -93,7 +95,7 @@ float sink_logit(const scored_heads& heads, std::int64_t head) {
 /// `distance` is the key's position minus the query's.
 float adjusted(float score, std::int64_t distance, const scored_heads& heads, std::int64_t head) {
   const auto& spec = heads.spec;
-  if (spec.softcap > 0) score = spec.softcap * std::tanh(score / spec.softcap);
+  if (spec.softcap > 0) score = spec.softcap * kernels::rounded_tanh(score / spec.softcap);
   if (spec.alibi) score += spec.alibi->slopes[static_cast<std::size_t>(head)] * static_cast<float>(distance);
   if (spec.relative_bias) {
     const auto most = spec.relative_bias->max_distance;

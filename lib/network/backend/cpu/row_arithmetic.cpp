@@ -76,9 +76,12 @@ void cut_off(const forward_context& context, float deviations, const activations
 }
 
 void cap(const forward_context& context, const activations& x, float limit) {
-  for_each(context, x, [&](std::int64_t, float* values) {
-    std::for_each_n(values, x.columns, [limit](float& value) { value = limit * std::tanh(value / limit); });
-  });
+  kernels::activate(context.run, {.kind = kernels::activation::softcap,
+                                  .x = x,
+                                  .out = x,
+                                  .rows = x.rows,
+                                  .width = x.columns,
+                                  .parameters = &limit});
 }
 
 }  // namespace cogen::cpu

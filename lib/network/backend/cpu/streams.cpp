@@ -1,5 +1,6 @@
 #include "network/backend/cpu/operators.hpp"
 #include "network/backend/cpu/row_arithmetic.hpp"
+#include "network/kernels/rounded.hpp"
 #include "network/kernels/row_tasks.hpp"
 
 #include <algorithm>
@@ -90,7 +91,7 @@ void operators::step_streams(const parts::stream_step<forms>& step, const activa
   (*step.norm)(context_, read, normed);
   step.router(exact, normed, modes);
   for (std::int64_t row = 0; row < x.rows; ++row)
-    std::for_each_n(modes.row(row), count, [](float& value) { value = std::tanh(value); });
+    std::for_each_n(modes.row(row), count, [](float& value) { value = kernels::rounded_tanh(value); });
   step.coefficients(exact, modes, factors);
   kernels::for_each_row(*context_.run.workers, x.rows, streams_.columns, [&](std::int64_t row) {
     const std::span<const float> by_row(factors.row(row), static_cast<std::size_t>(factors.columns));

@@ -6,6 +6,7 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/silu.h>
+#include <ATen/ops/tanh.h>
 #include <ATen/ops/where.h>
 
 namespace cogen::device {
@@ -26,6 +27,8 @@ at::Tensor bent(const at::Tensor& x, const parts::activation& function) {
       return at::relu(x).square();
     case kernels::activation::sigmoid:
       return at::sigmoid(x);
+    case kernels::activation::softcap:
+      return at::tanh(x / function.parameters[0]) * function.parameters[0];
     case kernels::activation::swiglu_oai:
       break;  // see activated()
     case kernels::activation::xielu: {
