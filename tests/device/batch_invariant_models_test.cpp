@@ -1,7 +1,10 @@
 // What models a batch-invariant engine on a GPU runs, and what it refuses.
 #include "../engine/model_engines.hpp"
+#include "../test_data.hpp"
 #include "device_models.hpp"
 #include "network/backend/cuda/batch_invariance.hpp"
+#include "network/model/wanted_spec.hpp"
+#include "network/nn/device/read_device_network.hpp"
 #include "plain_backend.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
@@ -64,7 +67,22 @@ BOOST_DATA_TEST_CASE(parts_of_kernels_run,
 
 BOOST_DATA_TEST_CASE(others_are_refused_by_name, data::make(refused), what) {
   BOOST_TEST(why_not(what.name) ==
-             std::string("engine_options.batch_invariant is set; CUDA devices do not compute ") + what.part + " so");
+             std::string("batch_invariant is set; CUDA devices do not compute ") + what.part + " so");
+}
+
+BOOST_AUTO_TEST_CASE(a_model_is_refused_before_its_weights_are_read) {
+  const load::checkpoint files(golden_folder("mixtral_published"));
+  const auto config = files.config();
+  bool began = false;
+  load_options options{.progress = [&](const load_progress&) { return began = true; }, .batch_invariant = true};
+  const auto spec = nn::wanted_spec(files, config, options);
+  const auto where = std::make_shared<strict_backend>();
+  BOOST_CHECK_EXCEPTION(nn::read_network_on(where, files, spec, config, options, nullptr), std::invalid_argument,
+                        [](const auto& error) { return std::string_view(error.what()).ends_with("experts so"); });
+  BOOST_TEST(!began);
+  options.batch_invariant = false;
+  nn::read_network_on(where, files, spec, config, options, nullptr);
+  BOOST_TEST(began);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

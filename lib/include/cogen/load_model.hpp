@@ -94,6 +94,8 @@ struct load_options {
   /// Loads the model's layer for multi-token prediction, which mtp() drafts with. Its weights and its keys and values
   /// take memory, and every step runs it over its tokens. On the CPU only.
   bool multi_token_prediction = false;
+  /// Refuses, before weights are read, what an engine with engine_options.batch_invariant would refuse of this model.
+  bool batch_invariant = false;
   std::optional<std::string> chat_template = {};  ///< a Jinja template instead of the model's own
   parallel_options parallel = {};
 };
@@ -109,10 +111,10 @@ class load_aborted : public std::runtime_error {
 /// file cannot be read or does not match its configuration, naming each tensor that is missing, unexpected or
 /// misshapen. Throws std::invalid_argument for a model family that this build or device does not support (naming the
 /// supported ones), an unavailable device, a number of threads below 1 or over 1024, impossible device_weights, or
-/// multi_token_prediction where the model or the device has no layer for it; and for `parallel` if the program does not
-/// run as that many processes, if this build has no MPI, or if the model cannot be split so. Also throws load_aborted,
-/// std::bad_alloc, and on a GPU c10::OutOfMemoryError, which is a std::exception. Thread-safe, but for models that are
-/// split over processes.
+/// multi_token_prediction where the model or the device has no layer for it, or batch_invariant where the device does
+/// not compute a part of the model so; and for `parallel` if the program does not run as that many processes, if this
+/// build has no MPI, or if the model cannot be split so. Also throws load_aborted, std::bad_alloc, and on a GPU
+/// c10::OutOfMemoryError, which is a std::exception. Thread-safe, but for models that are split over processes.
 std::shared_ptr<const model> load_model(const std::filesystem::path& path, const load_options& options = {});
 
 }  // namespace cogen

@@ -51,7 +51,7 @@ class backend {
   /// operators::runs_single_tokens() says. They throw std::invalid_argument for sizes that they cannot compute so.
   /// Throws it where a device has none.
   virtual std::unique_ptr<operators> make_batch_invariant_operators() const {
-    throw std::invalid_argument("engine_options.batch_invariant is set; " + name() + " has no such operators");
+    throw std::invalid_argument("batch_invariant is set; " + name() + " has no such operators");
   }
 
   /// All tensor ranks of a model call it, each for a device of its own. By default through the memory of the host.

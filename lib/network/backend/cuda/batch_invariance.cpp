@@ -7,8 +7,7 @@
 namespace cogen::device {
 
 void refuse_batch_invariance(std::string_view parts) {
-  throw std::invalid_argument(
-      fmt::format("engine_options.batch_invariant is set; CUDA devices do not compute {} so", parts));
+  throw std::invalid_argument(fmt::format("batch_invariant is set; CUDA devices do not compute {} so", parts));
 }
 
 }  // namespace cogen::device

@@ -1,6 +1,9 @@
+#include "network/nn/device/read_device_network.hpp"
+
 #include "network/backend/backend.hpp"
 #include "network/backend/tensor_weights.hpp"
 #include "network/kernels/worker_pool.hpp"
+#include "network/models/batch_invariance.hpp"
 #include "network/nn/device/device_model.hpp"
 #include "network/nn/device_networks.hpp"
 #include "network/parallel/rank_group.hpp"
@@ -33,7 +36,21 @@ std::string device_of(const load_options& options, const parallel::rank_group* r
 std::unique_ptr<const network> read_device_network(const load::checkpoint& files, const models::model_spec& spec,
                                                    const load::model_config& config, const load_options& options,
                                                    const std::shared_ptr<parallel::rank_group>& ranks) {
-  const auto backend = device::backend_named(device_of(options, ranks.get()));
+  return read_network_on(device::backend_named(device_of(options, ranks.get())), files, spec, config, options, ranks);
+}
+
+struct registration {
+  registration() { register_devices(read_device_network); }
+};
+const registration registered;
+
+}  // namespace
+
+std::unique_ptr<const network> read_network_on(std::shared_ptr<const device::backend> backend,
+                                               const load::checkpoint& files, const models::model_spec& spec,
+                                               const load::model_config& config, const load_options& options,
+                                               const std::shared_ptr<parallel::rank_group>& ranks) {
+  if (options.batch_invariant) backend->check_batch_invariance(models::batch_variant_part(spec));
   const auto report = weights::report_to(options, files);
   if (report) report(0);
   const auto packer = backend->make_operators();
@@ -46,13 +63,6 @@ std::unique_ptr<const network> read_device_network(const load::checkpoint& files
   if (!ranks) weights.tensors().finish();  // other ranks read the others
   return model;
 }
-
-struct registration {
-  registration() { register_devices(read_device_network); }
-};
-const registration registered;
-
-}  // namespace
 
 }  // namespace cogen::nn
 
