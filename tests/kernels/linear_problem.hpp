@@ -1,12 +1,11 @@
 #pragma once
 
 #include "network/kernels/linear.hpp"
-#include "oracle.hpp"
 #include "quantized_rows.hpp"
 #include "variants.hpp"
 
-#include <ATen/ops/linear.h>
-
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -43,10 +42,24 @@ struct linear_problem {
 
   /// The same, for the product of other rows than x.
   double error(const std::vector<float>& y, const std::vector<float>& instead) const {
-    const std::int64_t n = packed.outputs(), k = packed.inputs();
-    const at::Tensor input = tensor(instead, {rows, k}), matrix = tensor(weights.values, {n, k});
-    const at::Tensor difference = tensor(y, {rows, n}) - at::linear(input, matrix);
-    return (difference.abs() / at::linear(input.abs(), matrix.abs())).max().item<double>();
+    double largest = 0;
+    const float* found = y.data();
+    for (std::int64_t row = 0; row < rows; ++row)
+      for (std::int64_t output = 0; output < packed.outputs(); ++output)
+        largest = std::max(largest, error(*found++, instead.data() + row * packed.inputs(), output));
+    return largest;
+  }
+
+ private:
+  double error(float found, const float* input, std::int64_t output) const {
+    const float* weight = weights.values.data() + output * packed.inputs();
+    double exact = 0, magnitudes = 0;
+    for (std::int64_t k = 0; k < packed.inputs(); ++k) {
+      const double product = static_cast<double>(input[k]) * static_cast<double>(weight[k]);
+      exact += product;
+      magnitudes += std::abs(product);
+    }
+    return std::abs(static_cast<double>(found) - exact) / magnitudes;
   }
 };
 
