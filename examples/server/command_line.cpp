@@ -68,7 +68,7 @@ void add_model_options(po::options_description& options, command_line& arguments
       "PATH or NAME=PATH of a GGUF file or a Hugging Face folder, or NAME,ALIAS,...=PATH; several times for several "
       "models");
   add("chat-template-file", po::value(&arguments.chat_template_file), "a Jinja template instead of the models' own");
-  add("device", with_default(arguments.device), "cpu, cuda, cuda:N or reference");
+  add("device", with_default(arguments.device), "cpu, or of a build with devices cuda, cuda:N or reference");
   add("device-weights", with_default(arguments.device_weights),
       "whole, stored, int8, int4 or fp8: how a GPU stores matrices");
   add("compute-type", po::value(&arguments.compute_type),
