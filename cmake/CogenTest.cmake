@@ -7,8 +7,10 @@
 # tests full of coroutines, which would take two to three times as long to compile and run for a second; OPTIMIZED for
 # those that compute much themselves, under a sanitizer that runs all of them, too.
 # "gpu" says that it is skipped where there is no GPU, and puts it into the target gpu.
-add_custom_target(threaded_tests)
-add_custom_target(gpu)
+if(COGEN_TESTS AND PROJECT_IS_TOP_LEVEL)
+  add_custom_target(threaded_tests)
+  add_custom_target(gpu)
+endif()
 function(cogen_test name)
   cmake_parse_arguments(PARSE_ARGV 1 test "UNOPTIMIZED;OPTIMIZED" "" "SOURCES;LINK;LABELS;THREADED_SUITES")
   add_executable(test_${name} ${PROJECT_SOURCE_DIR}/tests/main.cpp ${test_SOURCES})
@@ -32,11 +34,13 @@ function(cogen_test name)
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${test_LABELS}")
   cogen_test_environment(${name})
-  if("threads" IN_LIST test_LABELS)
+  if("threads" IN_LIST test_LABELS AND PROJECT_IS_TOP_LEVEL)
     add_dependencies(threaded_tests test_${name})
   endif()
   if("gpu" IN_LIST test_LABELS)
-    add_dependencies(gpu test_${name})
+    if(PROJECT_IS_TOP_LEVEL)
+      add_dependencies(gpu test_${name})
+    endif()
     set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "no CUDA device: [a-z_]+ is skipped")
   endif()
   if(COGEN_SANITIZE AND "slow" IN_LIST test_LABELS)
@@ -85,7 +89,7 @@ endfunction()
 function(cogen_mpi_test name ranks)
   cmake_parse_arguments(PARSE_ARGV 2 test "" "EXPECT" "COMMAND")
   list(POP_FRONT test_COMMAND program)
-  add_test(NAME ${name} COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe --enable-recovery ${MPIEXEC_NUMPROC_FLAG} ${ranks}
+  add_test(NAME ${name} COMMAND ${COGEN_TEST_LAUNCHER} ${MPIEXEC_EXECUTABLE} --oversubscribe --enable-recovery ${MPIEXEC_NUMPROC_FLAG} ${ranks}
     $<TARGET_FILE:${program}> ${test_COMMAND})
   set_tests_properties(${name} PROPERTIES LABELS "mpi;slow" TIMEOUT 300 PROCESSORS 2
     ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMP_NUM_THREADS=1")

@@ -45,4 +45,4 @@ target_link_libraries(cogen_cudnn INTERFACE CUDA::cudart ${CMAKE_DL_LIBS})
 # What every kernel is compiled with.
 add_library(cogen_cuda_settings INTERFACE)
 target_compile_options(cogen_cuda_settings INTERFACE
-  "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;--compress-mode=size;-Xcompiler=-Wall,-Wextra;--expt-relaxed-constexpr>")
+  "$<$<COMPILE_LANGUAGE:CUDA>:-lineinfo;--compress-mode=size;-Xcompiler=-Wall,-Wextra,-ffp-contract=off;--expt-relaxed-constexpr>")

@@ -31,6 +31,10 @@ if(NOT COGEN_TORCH)
 endif()
 
 set(COGEN_COMPONENTS ${components})
+set(COGEN_HAS_NCCL OFF)
+if(TARGET cogen_nccl)
+  set(COGEN_HAS_NCCL ON)
+endif()
 configure_package_config_file(cmake/cogenConfig.cmake.in ${PROJECT_BINARY_DIR}/cogenConfig.cmake
   INSTALL_DESTINATION ${package_folder} PATH_VARS COGEN_INSTALLED_TORCH)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cogenConfigVersion.cmake COMPATIBILITY SameMinorVersion)

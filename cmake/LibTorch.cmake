@@ -8,7 +8,7 @@ if(EXISTS "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so")
   add_library(cogen_libtorch SHARED IMPORTED GLOBAL)
   set_target_properties(cogen_libtorch PROPERTIES
     IMPORTED_LOCATION "${COGEN_TORCH_ROOT}/lib/libtorch_cpu.so"
-    INTERFACE_COMPILE_OPTIONS "SHELL:-idirafter ${COGEN_TORCH_ROOT}/include"
+    INTERFACE_COMPILE_OPTIONS "SHELL:-idirafter \"${COGEN_TORCH_ROOT}/include\""
     INTERFACE_LINK_LIBRARIES cogen_c10)
 else()
   find_package(Torch QUIET)

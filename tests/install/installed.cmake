@@ -24,6 +24,9 @@ run(${project})
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/consumer ${DEPS}/model/SmolLM2-135M-Instruct.Q4_1.gguf)
 refuse_libtorch(${FOLDER}/build/consumer)
+if(EXISTS ${FOLDER}/prefix/bin/cogen-server)
+  run(${FOLDER}/prefix/bin/cogen-server --version)
+endif()
 run(${FOLDER}/build/device_consumer ${REPOSITORY}/tests/golden/llama_gguf/model.gguf reference)
 
 # What is missing is an answer and no error, where the project asks so.
