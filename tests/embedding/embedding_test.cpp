@@ -214,8 +214,9 @@ std::vector<token> spelled(const model& model, const std::vector<std::string>& s
 BOOST_AUTO_TEST_CASE(texts_get_the_tokens_that_the_model_expects_around_them) {
   auto running = engine_of("bert_tiny");
   const auto tokens = spelled(*golden_model("bert_tiny"), {"[CLS]", "the", "sea", "c", "##d", "[SEP]"});
+  const std::vector<encoder_input> inputs{std::string("The sea cd"), encoder_text{.tokens = tokens}};
   drive(running, [&]() -> net::awaitable<void> {
-    const auto output = co_await running.async_embed({std::string("The sea cd"), encoder_text{.tokens = tokens}});
+    const auto output = co_await running.async_embed(inputs);
     BOOST_TEST(output.at(0) == output.at(1), boost::test_tools::per_element());
   });
 }
@@ -224,9 +225,10 @@ BOOST_AUTO_TEST_CASE(pairs_get_the_tokens_between_them) {
   auto running = engine_of("bert_scores");
   const auto tokens =
       spelled(*golden_model("bert_scores"), {"[CLS]", "the", "sea", "[SEP]", "is", "deep", "and", "blue", "[SEP]"});
+  const std::vector<encoder_input> inputs{text_pair{"the sea", "is deep and blue"},
+                                          encoder_text{.tokens = tokens, .second = 4}};
   drive(running, [&]() -> net::awaitable<void> {
-    const auto scores = co_await running.async_score(
-        {text_pair{"the sea", "is deep and blue"}, encoder_text{.tokens = tokens, .second = 4}});
+    const auto scores = co_await running.async_score(inputs);
     BOOST_TEST(scores.at(0) == scores.at(1));
   });
 }

@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(the_longer_text_of_a_pair_is_cut_first) {
   constexpr int cases[][5]{{3, 9, 8, 2, 3},  {10, 9, 6, 2, 1},  {4, 8, 11, 4, 4},  {6, 10, 8, 2, 3},  {8, 6, 4, 1, 0},
                            {10, 1, 9, 5, 1}, {9, 11, 16, 6, 7}, {11, 6, 16, 7, 6}, {11, 9, 18, 8, 7}, {2, 5, 7, 2, 2},
                            {8, 6, 15, 6, 6}, {10, 0, 12, 9, 0}, {8, 8, 19, 8, 8},  {8, 9, 17, 7, 7},  {9, 3, 14, 8, 3}};
-  for (const auto [first, second, most, kept_first, kept_second] : cases) {
+  for (const auto& [first, second, most, kept_first, kept_second] : cases) {
     encoder_text pair{.tokens = {100}, .second = first + 2};
     for (int i = 0; i < first; ++i) pair.tokens.push_back(i);
     pair.tokens.push_back(101);
@@ -100,8 +100,9 @@ BOOST_AUTO_TEST_CASE(a_cut_text_has_the_vector_of_sentence_transformers) {
   const auto model = changed.load();
   engine running(model, tiny_engine(*model));
   constexpr float expected[]{0.339184314F, 0.0495043695F, 0.26875639F, 0.146829844F, 0.0720258802F, -0.0422016494F};
+  const std::vector<encoder_input> inputs{long_text};
   drive(running, [&]() -> net::awaitable<void> {
-    const auto vectors = co_await running.async_embed({long_text});
+    const auto vectors = co_await running.async_embed(inputs);
     for (std::size_t i = 0; i < std::size(expected); ++i)
       BOOST_TEST(vectors.at(0).at(i) == expected[i], boost::test_tools::tolerance(1e-4F));
   });
