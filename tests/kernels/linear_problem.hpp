@@ -40,13 +40,16 @@ struct linear_problem {
   /// The largest error of any output, relative to the sum of its products' magnitudes.
   double error(const std::vector<float>& y) const { return error(y, x); }
 
-  /// The same, for the product of other rows than x.
+  /// The same, for the product of other rows than x. NaN where an output is.
   double error(const std::vector<float>& y, const std::vector<float>& instead) const {
     double largest = 0;
     const float* found = y.data();
     for (std::int64_t row = 0; row < rows; ++row)
-      for (std::int64_t output = 0; output < packed.outputs(); ++output)
-        largest = std::max(largest, error(*found++, instead.data() + row * packed.inputs(), output));
+      for (std::int64_t output = 0; output < packed.outputs(); ++output) {
+        const double off = error(*found++, instead.data() + row * packed.inputs(), output);
+        if (std::isnan(off)) return off;
+        largest = std::max(largest, off);
+      }
     return largest;
   }
 

@@ -19,7 +19,7 @@ struct activation_operands {
   strided_rows<float> out = {};           // [rows, width]
   std::int64_t rows = 0;
   std::int64_t width = 0;
-  const float* parameters = nullptr;  // [4], of xielu, softcap and swiglu_oai
+  const float* parameters = nullptr;  // [4], of xielu and swiglu_oai; [1], of softcap
 };
 
 /// Each element's result depends on that element alone; relative error about 5e-7 where the result is not tiny beside

@@ -247,6 +247,7 @@ void score_rows(const attention_scratch_layout& scratch, const float* query, con
                    keys.after},
                   rows.last - rows.first, columns, scratch.keys, attention_block);
 }
+
 // Adds to some rows' scores with the `count` tokens from position `start` on what is learned of their distances.
 void add_distance_biases(const attention_job& job, const attention_scratch_layout& scratch, std::int64_t start,
                          std::int64_t count, row_range rows) {
