@@ -13,7 +13,7 @@ def check_reference():
 
 
 def check_unknown():
-    refused = subprocess.run([*sys.argv[1:2], "--model", sys.argv[2], "--device", "nowhere", "--port", "0"],
+    refused = subprocess.run([sys.argv[1], "--model", sys.argv[2], "--device", "nowhere", "--port", "0"],
                              capture_output=True, text=True, timeout=120)
     assert refused.returncode != 0 and '"nowhere"' in refused.stderr, refused
 
