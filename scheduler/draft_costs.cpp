@@ -8,9 +8,9 @@
 namespace cogen::scheduler {
 namespace {
 
-constexpr double newest_share = 1. / 16;  // of the time of rows
-constexpr double max_slowdown = 1.5;      // than was expected: what took longer was held up, or will be seen again
-constexpr double kept_sums = 63. / 64;    // weight of earlier steps with drafts, with each of them
+constexpr double newest_row_share = 1. / 16;  // of the time of rows
+constexpr double max_slowdown = 1.5;          // than was expected: what took longer was held up, or will be seen again
+constexpr double kept_sums = 63. / 64;        // weight of earlier steps with drafts, with each of them
 
 }  // namespace
 
@@ -46,7 +46,7 @@ double draft_costs::step_class::draft(double rows) const {
 
 void draft_costs::step_class::measured(double rows, double time) {
   const double per_row = time / rows;
-  const double share = std::max(newest_share, 1. / static_cast<double>(steps));
+  const double share = std::max(newest_row_share, 1. / static_cast<double>(steps));
   row = row == 0 ? per_row : row + share * (std::min(per_row, max_slowdown * row) - row);
 }
 

@@ -27,7 +27,7 @@ namespace data = boost::unit_test::data;
 /// A model of which one block fills pages completely, and one that leaves part of a page over.
 const std::vector<kv_cache_spec> whole_pages{{.kv_heads = 2, .head_dim = 64}, {.kv_heads = 2, .head_dim = 64}};
 /// DeepSeek-V3's: 512 numbers and a rotated key of 64 for all heads.
-const std::vector<kv_cache_spec> latent{{.kv_heads = 1, .head_dim = 576, .latent_dim = 512}};
+const std::vector<kv_cache_spec> latent_keys{{.kv_heads = 1, .head_dim = 576, .latent_dim = 512}};
 const std::vector<kv_cache_spec> part_of_a_page{{.kv_heads = 1, .head_dim = 3}, {.kv_heads = 3, .head_dim = 5}};
 
 std::int64_t page() { return ::sysconf(_SC_PAGESIZE); }
@@ -100,7 +100,7 @@ BOOST_DATA_TEST_CASE(footprint_counts_whole_pages, data::make(kinds_in_place()),
   }
   const cache exact = kind.make(whole_pages, 2, 500);
   BOOST_TEST(exact.footprint(64) == 2 * 2 * 2 * 64 * 64 * bytes_of(kind.type));
-  const cache one_row_each = kind.make(latent, 2, 500);
+  const cache one_row_each = kind.make(latent_keys, 2, 500);
   BOOST_TEST(one_row_each.footprint(64) == 576 * 64 * bytes_of(kind.type));
 }
 

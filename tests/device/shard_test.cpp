@@ -34,7 +34,7 @@ namespace cogen::test {
 
 namespace {
 
-constexpr std::int64_t hidden = 64, inner = 32, rows = 37;
+constexpr std::int64_t hidden = 64, inner = 32, row_count = 37;
 
 at::TensorOptions numbers(at::ScalarType type = at::kFloat) {
   return at::TensorOptions(tested_backend()->device()).dtype(type);
@@ -79,8 +79,8 @@ device::mixture_of_experts experts_of(const std::vector<parts::mlp<device::tenso
 
 /// Three experts of each row; the first rows have no expert behind the third.
 at::Tensor shares_of(std::int64_t experts) {
-  auto shares = at::zeros({rows, experts}, numbers());
-  for (std::int64_t row = 0; row < rows; ++row)
+  auto shares = at::zeros({row_count, experts}, numbers());
+  for (std::int64_t row = 0; row < row_count; ++row)
     for (const std::int64_t pick : {0, 1, 2})
       shares.select(0, row)
           .select(0, row < 5 ? pick : (row + 2 * pick) % experts)
@@ -95,26 +95,26 @@ BOOST_DATA_TEST_CASE(vectors_of_shards_add_up_to_embeddings, boost::unit_test::d
   const auto ops = tested_backend()->make_operators();
   const auto table = any_product(*ops, packing, vocabulary);
   device::step_rows step;
-  step.ids = at::randint(0, vocabulary, {rows}, numbers(at::kInt));
+  step.ids = at::randint(0, vocabulary, {row_count}, numbers(at::kInt));
   step.ids.narrow(0, 3, 2).fill_(-1);
-  step.slots = at::zeros({rows}, numbers(at::kInt));
+  step.slots = at::zeros({row_count}, numbers(at::kInt));
   step.slots.select(0, 3).fill_(1);
-  step.positions = at::zeros({rows}, numbers(at::kInt));
-  step.single = rows;
+  step.positions = at::zeros({row_count}, numbers(at::kInt));
+  step.single = row_count;
   const auto last = at::tensor({7, 90}, at::kInt).to(numbers().device());
   const device::embedding whole{.table = table, .width = hidden};
-  const auto expected = at::empty({rows, hidden}, numbers());
+  const auto expected = at::empty({row_count, hidden}, numbers());
   ops->embed(whole, step, last, expected);
-  auto sum = at::zeros({rows, hidden}, numbers());
+  auto sum = at::zeros({row_count, hidden}, numbers());
   for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 50}, {50, 1}, {51, 50}}) {
-    const auto found = at::empty({rows, hidden}, numbers());
+    const auto found = at::empty({row_count, hidden}, numbers());
     const device::embedding shard{.table = device::outputs_of(table, first, count),
                                   .vocabulary = {.first = first, .count = count, .total = vocabulary},
                                   .width = hidden};
     ops->find_vectors(shard, step, last, found);
     sum.add_(found);
   }
-  const auto result = at::empty({rows, hidden}, numbers());
+  const auto result = at::empty({row_count, hidden}, numbers());
   ops->finish_embedding(whole, step, sum, result);
   BOOST_TEST(at::equal(result, expected));
 }
@@ -141,11 +141,11 @@ BOOST_DATA_TEST_CASE(some_outputs_are_those_of_the_whole_product, boost::unit_te
   const auto ops = tested_backend()->make_operators();
   auto layer = any_product(*ops, packing, 101);
   layer.bias = random({101}, at::kBFloat16);
-  const auto x = random({rows, hidden}, at::kBFloat16);
-  const auto expected = at::empty({rows, 101}, numbers()), some = at::full_like(expected, NAN);
+  const auto x = random({row_count, hidden}, at::kBFloat16);
+  const auto expected = at::empty({row_count, 101}, numbers()), some = at::full_like(expected, NAN);
   ops->norm_linear(x, {}, layer, expected);
   for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 40}, {40, 1}, {41, 60}}) {
-    const auto part = at::empty({rows, count}, numbers());
+    const auto part = at::empty({row_count, count}, numbers());
     ops->norm_linear(x, {}, device::outputs_of(layer, first, count), part);
     some.narrow(1, first, count).copy_(part);
   }
@@ -162,9 +162,9 @@ BOOST_DATA_TEST_CASE(experts_of_shards_add_up_to_all, boost::unit_test::data::ma
                     .intermediate = inner,
                     .down = {random({hidden, inner}, type), random({hidden}, type)}});
   const auto ops = tested_backend()->make_operators();
-  const auto normed = at::randn({rows, hidden}, numbers());
+  const auto normed = at::randn({row_count, hidden}, numbers());
   const auto shares = shares_of(experts);
-  const auto expected = at::zeros({rows, hidden}, numbers()), sum = at::zeros({rows, hidden}, numbers());
+  const auto expected = at::zeros({row_count, hidden}, numbers()), sum = at::zeros({row_count, hidden}, numbers());
   ops->add_experts(normed, shares, experts_of(mlps, 0, experts), {}, expected);
   for (const auto& [first, count] : {std::pair<std::int64_t, std::int64_t>{0, 4}, {4, 1}, {5, 2}})
     ops->add_experts(normed, shares, experts_of(mlps, first, count), {}, sum);

@@ -32,3 +32,18 @@ run(${FOLDER}/build/device_consumer ${REPOSITORY}/tests/golden/llama_gguf/model.
 # What is missing is an answer and no error, where the project asks so.
 run(${CMAKE_COMMAND} ${CONFIGURATION} -DCMAKE_PREFIX_PATH=${FOLDER}/prefix -DCOGEN_TORCH_ROOT=${FOLDER}/nowhere
   -S ${CONSUMER}/../optional -B ${FOLDER}/optional)
+
+# So it is with an installed build for CUDA whose half of LibTorch or toolkit is missing here.
+file(GLOB_RECURSE config ${FOLDER}/prefix/*/cogenConfig.cmake)
+file(READ ${config} text)
+string(REPLACE "elseif(\"OFF\")" "elseif(\"ON\")" with_cuda "${text}")
+if(with_cuda STREQUAL text)
+  return()  # it was built with CUDA
+endif()
+file(WRITE ${config} "${with_cuda}")
+file(MAKE_DIRECTORY ${FOLDER}/torch/lib)
+foreach(name IN ITEMS c10 torch_cpu)
+  file(TOUCH ${FOLDER}/torch/lib/lib${name}.so)
+endforeach()
+run(${CMAKE_COMMAND} ${CONFIGURATION} -DCMAKE_PREFIX_PATH=${FOLDER}/prefix -DCOGEN_TORCH_ROOT=${FOLDER}/torch
+  "-DREASON=has no CUDA half|CUDA toolkit.* was not found" -S ${CONSUMER}/../optional -B ${FOLDER}/optional_cuda)

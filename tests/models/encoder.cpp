@@ -64,7 +64,7 @@ struct reader {
   }
 };
 
-auto says(const std::string& part) {
+auto has_message(const std::string& part) {
   return [part](const std::exception& error) {
     BOOST_TEST_MESSAGE(error.what());
     return std::string(error.what()).find(part) != std::string::npos;
@@ -143,7 +143,7 @@ BOOST_DATA_TEST_CASE_F(reader, an_exported_slot_has_its_encoder_input, data::mak
 
 BOOST_DATA_TEST_CASE_F(reader, tokens_need_an_encoder_input_first, data::make(devices), device) {
   use(device);
-  BOOST_CHECK_EXCEPTION(first_logits(1), std::logic_error, says("slot 1 has no encoder input"));
+  BOOST_CHECK_EXCEPTION(first_logits(1), std::logic_error, has_message("slot 1 has no encoder input"));
   check_nothing_is_held();
 }
 
@@ -157,14 +157,15 @@ BOOST_DATA_TEST_CASE_F(reader, an_encoder_input_comes_once, data::make(devices),
 BOOST_DATA_TEST_CASE_F(reader, wrong_encoder_inputs_are_refused_and_change_nothing, data::make(devices), device) {
   use(device);
   const auto limit = static_cast<token>(model->config().vocabulary);
-  BOOST_CHECK_EXCEPTION(encode({{.slot = 0, .count = 2}}, {1, limit}), std::out_of_range, says(std::to_string(limit)));
+  BOOST_CHECK_EXCEPTION(encode({{.slot = 0, .count = 2}}, {1, limit}), std::out_of_range,
+                        has_message(std::to_string(limit)));
   BOOST_CHECK_THROW(encode({{.slot = 0, .count = 2}}, {1, -1}), std::out_of_range);
-  BOOST_CHECK_EXCEPTION(encode({{.slot = 0, .count = 2}}, {1}), std::invalid_argument, says("1 tokens"));
+  BOOST_CHECK_EXCEPTION(encode({{.slot = 0, .count = 2}}, {1}), std::invalid_argument, has_message("1 tokens"));
   BOOST_CHECK_THROW(encode({{.slot = 3, .count = 1}}, {1}), std::out_of_range);
   BOOST_CHECK_THROW(encode({{.slot = 0, .count = 41}}, random_tokens(*model, 41, 6)), std::length_error);
   const int most = static_cast<int>(model->config().max_positions);
   BOOST_CHECK_EXCEPTION(encode({{.slot = 0, .count = most + 1}}, random_tokens(*model, most + 1, 6)), std::length_error,
-                        says("the model reads at most " + std::to_string(most)));
+                        has_message("the model reads at most " + std::to_string(most)));
   BOOST_CHECK_THROW(model->encode(std::vector<token>{}, cache), std::invalid_argument);
   auto strange = tiny_model()->make_cache({.slots = 1, .max_sequence_length = 16});
   BOOST_CHECK_THROW(model->encode(std::vector<token>{1}, strange), std::invalid_argument);
@@ -184,7 +185,7 @@ BOOST_DATA_TEST_CASE_F(reader, a_model_without_an_encoder_says_so, data::make(de
   BOOST_TEST(model->has_encoder());
   BOOST_TEST(!llama->has_encoder());
   BOOST_CHECK_EXCEPTION(llama->encode(std::vector<token>{1}, plain), std::logic_error,
-                        says("a llama model has no encoder"));
+                        has_message("a llama model has no encoder"));
 }
 
 BOOST_AUTO_TEST_CASE(distances_count_in_layers_of_your_own_as_well) {

@@ -7,13 +7,13 @@
 namespace cogen::grammar {
 namespace {
 
-constexpr std::size_t word_bits = 64;
+constexpr std::size_t mask_word_bits = 64;
 
 void allow_all(std::span<std::uint64_t> tokens) { std::ranges::fill(tokens, ~std::uint64_t{0}); }
 
 void set(std::span<std::uint64_t> tokens, token id, bool allowed) {
-  auto& word = tokens[static_cast<std::size_t>(id) / word_bits];
-  const auto bit = std::uint64_t{1} << static_cast<std::size_t>(id) % word_bits;
+  auto& word = tokens[static_cast<std::size_t>(id) / mask_word_bits];
+  const auto bit = std::uint64_t{1} << static_cast<std::size_t>(id) % mask_word_bits;
   word = allowed ? word | bit : word & ~bit;
 }
 

@@ -11,8 +11,6 @@
 namespace cogen::response {
 namespace {
 
-namespace json = boost::json;
-
 /// Ids of one conversation, which it is read through in order.
 class history_ids {
  public:
@@ -25,7 +23,7 @@ class history_ids {
   }
 
  private:
-  void settle_calls(json::array& calls) {
+  void settle_calls(boost::json::array& calls) {
     unanswered_.clear();
     for (auto& each : calls) {
       ++calls_;
@@ -36,7 +34,7 @@ class history_ids {
     }
   }
 
-  void settle_result(json::object& result) {
+  void settle_result(boost::json::object& result) {
     auto& id = result["tool_call_id"];
     if (id.is_string()) {
       id = call_id_of(id.get_string(), syntax_);

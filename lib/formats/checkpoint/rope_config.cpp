@@ -14,7 +14,7 @@ namespace {
 
 constexpr real_range frequency_factors{1e-6, 1e6};
 constexpr real_range factors{1e-6, 1e6};
-constexpr real_range shares{1e-6, 1};
+constexpr real_range rotary_shares{1e-6, 1};
 constexpr real_range attention_factors{0, 1e6};
 
 // Dynamic ones differ in texts beyond max_position_embeddings only, which no cache holds.
@@ -84,7 +84,7 @@ class rope_reader {
     return fields_.integer(own(length_key), position_counts, shape_.max_positions);
   }
 
-  double share(double fallback) const { return fields_.real(own_or_top(share_key), shares, fallback); }
+  double share(double fallback) const { return fields_.real(own_or_top(share_key), rotary_shares, fallback); }
 
   // Where heads rotate as a whole, Transformers does not read the share of plain rotations, and fails with others.
   double rotated_share(std::string_view type) const {

@@ -1,12 +1,13 @@
 #include "formats/text/byte_trie.hpp"
 
+#include "formats/text/mixed_key.hpp"
+
 #include <utility>
 
 namespace cogen::text {
 namespace {
 
 constexpr std::uint64_t no_key = ~std::uint64_t{0};
-constexpr std::uint64_t golden_ratio = 0x9E3779B97F4A7C15;  // Fibonacci hashing, Knuth volume 3, section 6.4
 constexpr std::size_t min_places = 64;
 
 constexpr std::uint64_t key_of(byte_trie::node parent, unsigned char byte) { return std::uint64_t{parent} << 8 | byte; }
@@ -55,8 +56,7 @@ std::optional<byte_trie::match> byte_trie::longest_prefix(std::string_view text,
 }
 
 std::size_t byte_trie::place_of(std::uint64_t key) const noexcept {
-  auto mixed = (key ^ key >> 29) * golden_ratio;
-  auto place = static_cast<std::size_t>(mixed >> 32) & (edges_.size() - 1);
+  auto place = static_cast<std::size_t>(mixed_key(key) >> 32) & (edges_.size() - 1);
   while (edges_[place].key != key && edges_[place].key != no_key) place = (place + 1) & (edges_.size() - 1);
   return place;
 }

@@ -17,8 +17,6 @@ namespace {
 
 enum token_type : std::int32_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
-constexpr double unknown_penalty = 10;  // of SentencePiece: below the lowest score
-
 token_type type_of(const gguf_vocabulary& vocabulary, std::size_t id) {
   return vocabulary.token_types.empty() ? normal : static_cast<token_type>(vocabulary.token_types[id]);
 }

@@ -1,5 +1,7 @@
 #include "formats/text/merge_table.hpp"
 
+#include "formats/text/mixed_key.hpp"
+
 #include <algorithm>
 #include <bit>
 
@@ -7,7 +9,6 @@ namespace cogen::text {
 namespace {
 
 constexpr std::uint64_t no_pair = ~std::uint64_t{0};
-constexpr std::uint64_t golden_ratio = 0x9E3779B97F4A7C15;  // Fibonacci hashing, Knuth volume 3, section 6.4
 
 }  // namespace
 
@@ -22,8 +23,7 @@ std::uint64_t merge_table::pair_of(token left, token right) noexcept {
 }
 
 std::size_t merge_table::place_of(std::uint64_t pair) const noexcept {
-  auto mixed = (pair ^ pair >> 29) * golden_ratio;
-  auto place = static_cast<std::size_t>(mixed >> shift_);
+  auto place = static_cast<std::size_t>(mixed_key(pair) >> shift_);
   while (entries_[place].pair != pair && entries_[place].pair != no_pair) place = (place + 1) & (entries_.size() - 1);
   return place;
 }

@@ -11,8 +11,6 @@
 namespace cogen::text {
 namespace {
 
-constexpr double unknown_penalty = 10;  // of SentencePiece: below the lowest score
-
 std::vector<std::string> vocabulary_of(const json::field& vocab) {
   std::vector<std::string> spellings(vocab.object().size());
   const auto end = end_of_ids(spellings.size());

@@ -159,6 +159,9 @@ enum class encoding_model {
   word_piece,
 };
 
+/// How far the score of an unknown piece lies below the lowest score of a vocabulary, as in SentencePiece.
+inline constexpr double unknown_penalty = 10;
+
 /// Everything that defines a tokenizer. A plain value that tests and other loaders can also write.
 struct tokenizer_spec {
   encoding_model model = encoding_model::byte_pair;

@@ -55,6 +55,11 @@ using filter = value (*)(renderer&, const value& input, const arguments&);
 using value_test = bool (*)(renderer&, const value& input, const arguments&);
 using function = value (*)(renderer&, const arguments&);
 
+/// A generator of these items.
+inline value generated(renderer& run, std::vector<value> items) {
+  return generator{.items = run.share_list(std::move(items))};
+}
+
 /// Accounts for a look at the texts that an operation is given: at its object and at its arguments.
 void look_at_texts(renderer& run, const value& object, const arguments& given);
 

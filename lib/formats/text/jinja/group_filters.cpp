@@ -14,10 +14,6 @@ namespace {
 
 constexpr std::int64_t max_groups = 100'000;
 
-value generated(renderer& run, std::vector<value> items) {
-  return generator{.items = run.make_list(std::move(items)).shared_items()};
-}
-
 bool is_given(const value* filler) { return filler && !filler->is_none(); }
 
 value batch(renderer& run, const value& input, const arguments& given) {

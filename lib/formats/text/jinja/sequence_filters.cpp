@@ -14,8 +14,6 @@
 namespace cogen::text::jinja {
 namespace {
 
-value generated(renderer& run, std::vector<value> items) { return generator{run.share_list(std::move(items))}; }
-
 void require_list(renderer& run, const value& input, const char* callee) {
   if (input.generated()) run.fail(std::string("'") + callee + "' does not apply to a generator");
 }

@@ -14,7 +14,7 @@ namespace cogen::cpu {
 
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float no_sink = -std::numeric_limits<float>::infinity();
 
 void rotate(const float* cosines, const float* sines, std::size_t pairs, float* head) {
   for (std::size_t i = 0; i < pairs; ++i) {
@@ -80,7 +80,7 @@ void soften(std::span<float> scores, const char* seen, float sink_logit) {
   for (std::size_t j = 0; j < scores.size(); ++j) {
     if (seen[j]) greatest = std::max(greatest, scores[j]);
   }
-  float sum = sink_logit == -infinity ? 0 : std::exp(sink_logit - greatest);
+  float sum = sink_logit == no_sink ? 0 : std::exp(sink_logit - greatest);
   for (std::size_t j = 0; j < scores.size(); ++j) {
     scores[j] = seen[j] ? std::exp(scores[j] - greatest) : 0.0F;
     sum += scores[j];
@@ -89,7 +89,7 @@ void soften(std::span<float> scores, const char* seen, float sink_logit) {
 }
 
 float sink_logit(const scored_heads& heads, std::int64_t head) {
-  return heads.sink_logits.empty() ? -infinity : heads.sink_logits[static_cast<std::size_t>(head)];
+  return heads.sink_logits.empty() ? no_sink : heads.sink_logits[static_cast<std::size_t>(head)];
 }
 
 /// `distance` is the key's position minus the query's.
