@@ -1,5 +1,6 @@
 // engine_options::batch_invariant: a sequence's logits are the same bits in any batch.
 #include "../engine/model_engines.hpp"
+#include "../repetitions.hpp"
 #include "company.hpp"
 #include "device_models.hpp"
 #include "plain_backend.hpp"
@@ -37,7 +38,8 @@ BOOST_AUTO_TEST_SUITE(device_batch_invariance)
 
 BOOST_DATA_TEST_CASE(logits_are_the_same_bits_in_any_company, data::make(families), name) {
   const auto expected = logits_in(alone, name, true);
-  for (const auto& setting : companies) BOOST_TEST(same_bits(logits_in(setting, name, true), expected), setting.name);
+  for (const auto& setting : sampled(std::vector(std::begin(companies), std::end(companies)), 3))
+    BOOST_TEST(same_bits(logits_in(setting, name, true), expected), setting.name);
 }
 
 BOOST_AUTO_TEST_CASE(recorded_steps_have_the_same_bits) {

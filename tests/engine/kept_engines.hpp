@@ -45,13 +45,15 @@ struct kept_engine {
 
 std::ostream& operator<<(std::ostream& out, const kept_engine& kept);
 
-/// Every golden architecture over every kind of cache that suits it.
+/// Every golden architecture over every kind of cache that suits it; under a sanitizer each kind with two of them.
 std::vector<kept_engine> kept_engines();
 
 /// The same, and those that caches on a device suit.
 std::vector<kept_engine> kept_engines_everywhere();
 
 /// The goldens with recurrent layers.
+std::vector<std::string> all_hybrids();
+/// Those that are run: under a sanitizer a sample.
 std::vector<std::string> hybrids();
 
 inline std::vector<float> as_vector(std::span<const float> row) { return {row.begin(), row.end()}; }
