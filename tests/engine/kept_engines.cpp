@@ -49,9 +49,9 @@ std::vector<kept_engine> kept_engines() {
         {golden, "fast products", [](engine_options& options) { options.compute_type = compute_type::int8; }});
   if (!sanitized) return engines;
   // Each kind with attention and with recurrent layers, and each model with the plain one.
-  std::erase_if(engines, [](const kept_engine& each) {
-    return each.kind != "plain" && each.kind != "fast products" && each.golden != "llama_default" &&
-           each.golden != "jamba_tiny";
+  std::erase_if(engines, [](const kept_engine& kept) {
+    return kept.kind != "plain" && kept.kind != "fast products" && kept.golden != "llama_default" &&
+           kept.golden != "jamba_tiny";
   });
   return engines;
 }
