@@ -226,6 +226,17 @@ BOOST_AUTO_TEST_CASE(codes_without_scales_and_scales_without_codes_are_named) {
                   "NAME_global_scale or NAME_scale_2"));
 }
 
+BOOST_AUTO_TEST_CASE(parts_that_do_not_belong_to_codes_are_named) {
+  BOOST_TEST(says(opening_of({.tensors = {codes_of_e4m3(), row_scales(), {"a.qscale_weight", "F32", "", raw(1.0F)}}}),
+                  "are the same part of 'a.weight'"));
+  BOOST_TEST(
+      says(opening_of({.tensors = {codes_of_e4m3(), row_scales(), {"a.weight_zero_point", "I8", "2,1", "\1\1"}}}),
+           "tensor 'a.weight_zero_point' is i8 [2, 1]; numbers of FP8 are read without zeros"));
+  auto parts = packed_parts();
+  parts.push_back({"a.weight_zero_point", "I32", "2,2", std::string(16, 0)});
+  BOOST_TEST(says(opening_of({.tensors = parts}), "i32 [1, 2] belongs to 'a.weight_packed'"));
+}
+
 BOOST_AUTO_TEST_CASE(numbers_that_are_none_are_named) {
   BOOST_TEST(reading_of({.tensors = {codes_of_e4m3(), row_scales()}}) == "nothing was refused");
   for (const char code : {'\x7F', '\xFF'}) {
