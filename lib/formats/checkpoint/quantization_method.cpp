@@ -44,6 +44,7 @@ void check_gptq(const config_fields& fields) {
 void check_awq(const config_fields& fields) {
   check_text(fields, "version", std::array<std::string_view, 2>{"gemm", "GEMM"},
              "gemm is read; AutoAWQ writes it with version GEMM");
+  check_text(fields, "checkpoint_format", std::array<std::string_view, 1>{"gemm"}, "gemm is read");
 }
 
 // Rotations at run time, and weights of which half are zeros and left out.

@@ -101,10 +101,18 @@ std::uint8_t code_at(std::span<const std::uint32_t> words, int bits, std::size_t
 }
 
 void unpack_codes(std::span<const std::uint32_t> words, int bits, std::span<std::uint8_t> codes) {
-  std::size_t bit = 0;
-  for (auto& code : codes) {
-    code = code_at(words, bits, bit);
-    bit += static_cast<std::size_t>(bits);
+  const auto width = static_cast<std::size_t>(bits);
+  if (32 % width != 0) {
+    for (std::size_t i = 0; i < codes.size(); ++i) codes[i] = code_at(words, bits, i * width);
+    return;
+  }
+  const auto in_word = 32 / width;
+  for (std::size_t first = 0; first < codes.size(); first += in_word) {
+    auto word = words[first / in_word];
+    for (auto& code : codes.subspan(first, std::min(in_word, codes.size() - first))) {
+      code = static_cast<std::uint8_t>(word & ((1U << width) - 1));
+      word >>= width;
+    }
   }
 }
 

@@ -20,8 +20,8 @@ bool is_scale_type(element_type type) noexcept;
 /// Whether float16 holds all of them as they are.
 bool fit_float16(const tensor_file& file, const tensor_info& scales);
 
-/// Codes of so many bits that follow one another from low bits on, one in each byte of `codes`. Bits behind the last
-/// word are zeros.
+/// Codes of so many bits that follow one another from low bits on, one in each byte of `codes`. There are as many words
+/// as they take.
 void unpack_codes(std::span<const std::uint32_t> words, int bits, std::span<std::uint8_t> codes);
 
 /// The code of so many bits that begins at a bit of such words.
