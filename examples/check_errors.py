@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 
-NEEDS_ARGUMENT = ("hello", "embed", "other_models")
+NEEDS_ARGUMENT = ("hello", "embed", "check_model", "other_models")
 NOWHERE = "/no/such/model"
 
 

@@ -14,9 +14,10 @@ namespace {
 using problem = linear_problem;
 
 constexpr element_type quantized_formats[] = {
-    element_type::q4_0,   element_type::q4_1,  element_type::q5_0,  element_type::q5_1, element_type::q8_0,
-    element_type::iq4_nl, element_type::mxfp4, element_type::q2_k,  element_type::q3_k, element_type::q4_k,
-    element_type::q5_k,   element_type::q6_k,  element_type::iq4_xs};
+    element_type::q4_0,   element_type::q4_1,    element_type::q5_0,    element_type::q5_1,
+    element_type::q8_0,   element_type::iq4_nl,  element_type::mxfp4,   element_type::q2_k,
+    element_type::q3_k,   element_type::q4_k,    element_type::q5_k,    element_type::q6_k,
+    element_type::iq4_xs, element_type::q4_zero, element_type::q8_zero, element_type::scaled_e2m1};
 
 execution fast(execution run) {
   run.mode = compute_type::int8;
@@ -160,8 +161,8 @@ BOOST_AUTO_TEST_CASE(bf16_weights_meet_rows_rounded_to_bf16) {
 BOOST_AUTO_TEST_CASE(other_weights_are_multiplied_exactly) {
   worker_pool workers(2);
   for_each_set(workers, [&](const execution& run) {
-    for (const element_type format : {element_type::f32, element_type::f16}) {
-      const problem layer(format, 5, 100, 157, workers);
+    for (const element_type format : {element_type::f32, element_type::f16, element_type::scaled_e4m3}) {
+      const problem layer(format, 5, 100, whole_blocks(format, 157), workers);
       const std::vector<float> y = layer.multiply(fast(run)), expected = layer.multiply(run);
       BOOST_TEST(same_bits(y.data(), expected.data(), 500));
     }

@@ -59,6 +59,7 @@ BOOST_AUTO_TEST_CASE(weights_of_every_format_are_loaded_and_multiplied) {
   worker_pool workers(2);
   const temporary_folder folder;
   for (const element_type format : all_formats) BOOST_TEST_CONTEXT(to_string(format)) {
+      if (ggml_number(format) == ~0U) continue;
       const auto inputs = whole_blocks(format, 288);
       linear_problem layer(format, 7, 72, inputs, workers);
       const load::checkpoint files(folder.write("model.gguf", file_with(layer.weights)));

@@ -20,8 +20,7 @@ class plain_tiles {
 
   std::vector<std::byte> write() {
     for (std::int64_t row = 0; row < source_.rows; ++row)
-      for (std::int64_t input = 0; input < source_.inputs; ++input)
-        is_quantized(source_.format) ? write_quantized(row, input) : write_number(row, input);
+      for (std::int64_t input = 0; input < source_.inputs; ++input) write(row, input);
     return std::move(bytes_);
   }
 
@@ -34,6 +33,60 @@ class plain_tiles {
     std::vector<int> factors = {};
     int value = 0;
   };
+
+  void write(std::int64_t row, std::int64_t input) {
+    switch (storage_) {
+      case weight_storage::f32:
+      case weight_storage::f16:
+      case weight_storage::bf16:
+        return write_number(row, input);
+      case weight_storage::e4m3:
+        return write_e4m3(row, input);
+      case weight_storage::q4_zero:
+      case weight_storage::q8_zero:
+      case weight_storage::scaled_e2m1:
+        return write_scaled(row, input);
+      default:
+        return write_quantized(row, input);
+    }
+  }
+
+  // Of 128 inputs 64 scales, and a byte for each input.
+  void write_e4m3(std::int64_t row, std::int64_t input) {
+    const auto block = block_of<load::scaled_e4m3_block>(stored(row), input / 128);
+    const std::int64_t lane = row % tile_lanes;
+    std::byte* const target = tile_of(row) + input / 128 * (4 + 128) * tile_lanes;
+    std::memcpy(target + 4 * lane, &block.scale, 4);
+    target[(4 + input % 128) * tile_lanes + lane] = std::byte{block.codes[input % 128]};
+  }
+
+  // Of 32 inputs 64 scales, or twice as many, zeros where there are some, and values.
+  void write_scaled(std::int64_t row, std::int64_t input) {
+    const std::int64_t lane = row % tile_lanes, scales = storage_ == weight_storage::scaled_e2m1 ? 2 : 1;
+    const int bits = storage_ == weight_storage::q8_zero ? 8 : 4;
+    const std::int64_t header = tile_lanes * (4 * scales + (scales == 1 ? 1 : 0));
+    std::byte* const target = tile_of(row) + input / group * (header + tile_lanes * group * bits / 8);
+    const auto put = [&](float scale, std::int64_t index) {
+      std::memcpy(target + 4 * (index * tile_lanes + lane), &scale, 4);
+    };
+    int value = 0;
+    if (storage_ == weight_storage::scaled_e2m1) {
+      const auto block = block_of<load::scaled_e2m1_block>(stored(row), input / group);
+      put(block.scales[input % group / 16] / 2, input % group / 16);
+      value = nibble(block.nibbles, input % group);
+    } else if (storage_ == weight_storage::q4_zero) {
+      const auto block = block_of<load::q4_zero_block>(stored(row), input / group);
+      put(block.scale, 0);
+      target[4 * tile_lanes + lane] = std::byte{block.zero};
+      value = nibble(block.nibbles, input % group);
+    } else {
+      const auto block = block_of<load::q8_zero_block>(stored(row), input / group);
+      put(block.scale, 0);
+      target[4 * tile_lanes + lane] = std::byte{block.zero};
+      value = block.codes[input % group];
+    }
+    write_bits(target + header + 4 * lane, input % group, value, bits);
+  }
 
   bool has_minima() const {
     return storage_ == weight_storage::q4_min || storage_ == weight_storage::q5_min ||

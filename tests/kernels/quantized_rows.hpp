@@ -1,6 +1,6 @@
 #pragma once
 
-#include "formats/checkpoint/quantized_blocks.hpp"
+#include "formats/checkpoint/scaled_blocks.hpp"
 #include "network/kernels/convert.hpp"
 #include "network/kernels/tiled_matrix.hpp"
 
@@ -29,10 +29,11 @@ struct encoder_rows {
 };
 
 inline constexpr element_type all_formats[] = {
-    element_type::f32,    element_type::f16,   element_type::bf16, element_type::q4_0,
-    element_type::q4_1,   element_type::q5_0,  element_type::q5_1, element_type::q8_0,
-    element_type::iq4_nl, element_type::mxfp4, element_type::q2_k, element_type::q3_k,
-    element_type::q4_k,   element_type::q5_k,  element_type::q6_k, element_type::iq4_xs};
+    element_type::f32,     element_type::f16,     element_type::bf16,        element_type::q4_0,
+    element_type::q4_1,    element_type::q5_0,    element_type::q5_1,        element_type::q8_0,
+    element_type::iq4_nl,  element_type::mxfp4,   element_type::q2_k,        element_type::q3_k,
+    element_type::q4_k,    element_type::q5_k,    element_type::q6_k,        element_type::iq4_xs,
+    element_type::q4_zero, element_type::q8_zero, element_type::scaled_e4m3, element_type::scaled_e2m1};
 
 /// A number of inputs that the format can have: `inputs`, or the next whole number of blocks.
 inline std::int64_t whole_blocks(element_type format, std::int64_t inputs) {
@@ -40,7 +41,7 @@ inline std::int64_t whole_blocks(element_type format, std::int64_t inputs) {
   return (inputs + block - 1) / block * block;
 }
 
-/// In the headers of GGUF files.
+/// In the headers of GGUF files, or none for types of folders.
 inline std::uint32_t ggml_number(element_type format) {
   switch (format) {
     case element_type::f32:
@@ -110,6 +111,14 @@ class row_writer {
         return add_block_with_minima<load::q5_k_block>();
       case element_type::q6_k:
         return add_q6_k();
+      case element_type::q4_zero:
+        return add_q4_zero();
+      case element_type::q8_zero:
+        return add_q8_zero();
+      case element_type::scaled_e4m3:
+        return add_e4m3();
+      case element_type::scaled_e2m1:
+        return add_e2m1();
       default:
         return is_quantized(out_.format) ? add_block() : add_number();
     }
@@ -222,6 +231,50 @@ class row_writer {
     for (int index = 0; index < 256; ++index)
       out_.values.push_back(scale * static_cast<float>(block.scale_of(index / 32) - 32) *
                             static_cast<float>(iq4_values[block.value(index)]));
+    put(block);
+  }
+
+  void add_q4_zero() {
+    load::q4_zero_block block;
+    block.scale = sample(0.01F);
+    block.zero = static_cast<std::uint8_t>(engine_() % 17U);
+    for (auto& both : block.nibbles) both = static_cast<std::uint8_t>(engine_());
+    for (int index = 0; index < 32; ++index)
+      out_.values.push_back(block.scale *
+                            static_cast<float>((block.nibbles[index % 16] >> index / 16 * 4 & 15) - block.zero));
+    put(block);
+  }
+
+  void add_q8_zero() {
+    load::q8_zero_block block;
+    block.scale = sample(0.001F);
+    block.zero = static_cast<std::uint8_t>(engine_());
+    for (auto& code : block.codes) code = static_cast<std::uint8_t>(engine_());
+    for (const int code : block.codes) out_.values.push_back(block.scale * static_cast<float>(code - block.zero));
+    put(block);
+  }
+
+  void add_e4m3() {
+    load::scaled_e4m3_block block;
+    block.scale = sample(0.001F);
+    for (auto& code : block.codes) {
+      code = static_cast<std::uint8_t>(engine_());
+      if ((code & 127) == 127) code = 0;
+      const int exponent = code >> 3 & 15, fraction = code & 7;
+      const float magnitude = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -9)
+                                            : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
+      out_.values.push_back(block.scale * (code > 127 ? -magnitude : magnitude));
+    }
+    put(block);
+  }
+
+  void add_e2m1() {
+    constexpr float numbers[] = {0, 0.5F, 1, 1.5F, 2, 3, 4, 6, 0, -0.5F, -1, -1.5F, -2, -3, -4, -6};
+    load::scaled_e2m1_block block;
+    for (float& scale : block.scales) scale = sample(0.01F);
+    for (auto& both : block.nibbles) both = static_cast<std::uint8_t>(engine_());
+    for (int index = 0; index < 32; ++index)
+      out_.values.push_back(block.scales[index / 16] * numbers[block.nibbles[index % 16] >> index / 16 * 4 & 15]);
     put(block);
   }
 

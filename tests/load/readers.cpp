@@ -1,6 +1,7 @@
 #include "readers.hpp"
 
 #include "formats/checkpoint/gguf.hpp"
+#include "formats/checkpoint/quantized_folder.hpp"
 #include "formats/checkpoint/read_model_config.hpp"
 #include "formats/checkpoint/safetensors.hpp"
 #include "formats/checkpoint/sentence_modules.hpp"
@@ -100,6 +101,9 @@ void read_as_safetensors(std::string_view bytes) {
   static memory_file file;
   file.assign(bytes);
   swallowing_refusals([] { read_everything(safetensors_file(file.path())); });
+  static const auto fields = config_fields::from_json(R"({"model_type":"llama"})", "config.json");
+  swallowing_refusals(
+      [] { read_everything(quantized_folder(std::make_unique<const safetensors_file>(file.path()), fields)); });
 }
 
 void read_as_shard_index(std::string_view bytes) {

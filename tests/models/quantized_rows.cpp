@@ -85,10 +85,11 @@ BOOST_AUTO_TEST_CASE(numbers_in_4_bits_are_off_by_half_a_step_of_their_group) {
 }
 
 /// In the order of element_type, and all that are quantized.
-constexpr element_type types[] = {element_type::q4_0,  element_type::q4_1,   element_type::q5_0,  element_type::q5_1,
-                                  element_type::q8_0,  element_type::iq4_nl, element_type::mxfp4, element_type::q2_k,
-                                  element_type::q3_k,  element_type::q4_k,   element_type::q5_k,  element_type::q6_k,
-                                  element_type::iq4_xs};
+constexpr element_type types[] = {
+    element_type::q4_0,   element_type::q4_1,    element_type::q5_0,    element_type::q5_1,
+    element_type::q8_0,   element_type::iq4_nl,  element_type::mxfp4,   element_type::q2_k,
+    element_type::q3_k,   element_type::q4_k,    element_type::q5_k,    element_type::q6_k,
+    element_type::iq4_xs, element_type::q4_zero, element_type::q8_zero, element_type::scaled_e2m1};
 
 kernels::encoder_rows random_rows(element_type type) { return kernels::random_rows(type, 3, 512, 7); }
 
@@ -130,6 +131,9 @@ BOOST_AUTO_TEST_CASE(codes_are_packed_in_as_few_bits_as_hold_them) {
   packed_as(int8_groups, {element_type::q8_0, element_type::q4_0});
   packed_as(int8_zeros, {element_type::q8_0, element_type::q4_k});
   packed_as(int8_zeros, {element_type::q8_0, element_type::q6_k});
+  packed_as(int4, {element_type::q4_zero});
+  packed_as(int8_zeros, {element_type::q8_zero});
+  packed_as(int6, {element_type::scaled_e2m1});
   for (const auto number : {element_type::f32, element_type::bf16}) {
     const element_type some[] = {element_type::q4_k, number};
     BOOST_TEST(!packing_of(some));

@@ -8,6 +8,7 @@
 #include "formats/checkpoint/input_file.hpp"
 #include "formats/checkpoint/message.hpp"
 #include "formats/checkpoint/mxfp4_folder.hpp"
+#include "formats/checkpoint/quantized_folder.hpp"
 #include "formats/checkpoint/read_model_config.hpp"
 #include "formats/checkpoint/safetensors.hpp"
 #include "formats/checkpoint/tokenizer_source.hpp"
@@ -133,6 +134,7 @@ struct checkpoint::contents {
       tensors = std::make_unique<const safetensors_folder>(path);
       if (fields->is("quantization_config.quant_method", "mxfp4"))
         tensors = std::make_unique<const mxfp4_folder>(std::move(tensors));
+      tensors = std::make_unique<const quantized_folder>(std::move(tensors), *fields);
     } else {
       auto file = std::make_unique<const gguf_file>(gguf_path(path));
       gguf = file.get();

@@ -1,5 +1,7 @@
 #include "formats/checkpoint/dequantize.hpp"
 
+#include "formats/checkpoint/scaled_blocks.hpp"
+
 #include <cogen/detail/half.hpp>
 
 #include <fmt/format.h>
@@ -124,6 +126,25 @@ void expand(const mxfp4_block& block, float* out) {
   expand_nibbles(block, out, [=](int q, int) { return half * static_cast<float>(e2m1_halves[q]); });
 }
 
+void expand(const q4_zero_block& block, float* out) {
+  const float scale = block.scale;
+  const int zero = block.zero;
+  expand_nibbles(block, out, [=](int q, int) { return scale * static_cast<float>(q - zero); });
+}
+
+void expand(const q8_zero_block& block, float* out) {
+  for (int i = 0; i < 32; ++i) out[i] = block.scale * static_cast<float>(block.codes[i] - block.zero);
+}
+
+void expand(const scaled_e4m3_block& block, float* out) {
+  for (int i = 0; i < 128; ++i) out[i] = block.scale * e4m3_to_f32(block.codes[i]);
+}
+
+void expand(const scaled_e2m1_block& block, float* out) {
+  expand_nibbles(block, out,
+                 [&](int q, int i) { return block.scales[i / 16] * (0.5F * static_cast<float>(e2m1_halves[q])); });
+}
+
 template <class Block>
 void expand_all(std::span<const std::byte> blocks, float* out, std::int64_t elements) {
   for (; !blocks.empty(); blocks = blocks.subspan(sizeof(Block)), out += elements) {
@@ -196,6 +217,14 @@ void dequantize(element_type type, std::span<const std::byte> blocks, std::span<
       return expand_all<iq4_xs_block>(blocks, out.data(), elements);
     case element_type::mxfp4:
       return expand_all<mxfp4_block>(blocks, out.data(), elements);
+    case element_type::q4_zero:
+      return expand_all<q4_zero_block>(blocks, out.data(), elements);
+    case element_type::q8_zero:
+      return expand_all<q8_zero_block>(blocks, out.data(), elements);
+    case element_type::scaled_e4m3:
+      return expand_all<scaled_e4m3_block>(blocks, out.data(), elements);
+    case element_type::scaled_e2m1:
+      return expand_all<scaled_e2m1_block>(blocks, out.data(), elements);
     default:
       return;
   }

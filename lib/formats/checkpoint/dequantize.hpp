@@ -7,7 +7,7 @@
 
 namespace cogen::load {
 
-/// Whether dequantize() reads this type: f32, f16, bf16, f64 and the q types.
+/// Whether dequantize() reads this type: f32, f16, bf16, f64 and those of blocks.
 bool has_float_form(element_type type) noexcept;
 
 /// Writes the value of every element in `blocks` to `out`: the plain reference for faster code. The q types are

@@ -1,6 +1,7 @@
 #include "formats/checkpoint/number_check.hpp"
 
 #include "formats/checkpoint/dequantize.hpp"
+#include "formats/checkpoint/scaled_blocks.hpp"
 
 #include <cogen/detail/half.hpp>
 
@@ -122,6 +123,39 @@ std::optional<bad_number> first_bad_exponent(std::span<const std::byte> blocks) 
   return std::nullopt;
 }
 
+// Blocks with so many scales in float32 at their start, which codes multiply so many times.
+template <class Block>
+std::optional<bad_number> first_bad_float(std::span<const std::byte> blocks, float codes, int scales = 1) {
+  const float largest = largest_weight / codes;
+  for (std::int64_t number = 0; !blocks.empty(); blocks = blocks.subspan(sizeof(Block)), ++number)
+    for (int index = 0; index < scales; ++index) {
+      float scale = 0;
+      std::memcpy(&scale, blocks.data() + index * std::int64_t{sizeof scale}, sizeof scale);
+      if (std::fabs(scale) <= largest) continue;
+      return bad_number{number, fmt::format("the scale {}; magnitudes up to {} are allowed", scale, largest)};
+    }
+  return std::nullopt;
+}
+
+// Of E4M3 all bits but the sign say that it is not a number.
+std::optional<bad_number> first_bad_e4m3(std::span<const std::byte> blocks) {
+  constexpr float largest = 448;
+  constexpr std::uint64_t ones = 0x0101010101010101, signs = 0x80 * ones;
+  auto bad = first_bad_float<scaled_e4m3_block>(blocks, largest);
+  for (std::int64_t number = 0; !blocks.empty(); blocks = blocks.subspan(sizeof(scaled_e4m3_block)), ++number) {
+    if (bad && bad->block <= number) break;
+    std::uint64_t found = 0;
+    for (std::size_t first = offsetof(scaled_e4m3_block, codes); first < sizeof(scaled_e4m3_block);
+         first += sizeof found) {
+      std::uint64_t codes = 0;
+      std::memcpy(&codes, blocks.data() + first, sizeof codes);
+      found |= (codes & ~signs) + ones;
+    }
+    if ((found & signs) != 0) return bad_number{number, "the number nan; numbers finite in float32 are allowed"};
+  }
+  return bad;
+}
+
 }  // namespace
 
 std::optional<bad_number> first_bad_number(element_type type, std::span<const std::byte> blocks) {
@@ -162,6 +196,14 @@ std::optional<bad_number> first_bad_number(element_type type, std::span<const st
       return first_bad_scale<iq4_xs_block>(blocks, offsetof(iq4_xs_block, scale), signed_scales_of_6_bits * 127);
     case element_type::mxfp4:
       return first_bad_exponent(blocks);
+    case element_type::q4_zero:
+      return first_bad_float<q4_zero_block>(blocks, 16);
+    case element_type::q8_zero:
+      return first_bad_float<q8_zero_block>(blocks, 255);
+    case element_type::scaled_e4m3:
+      return first_bad_e4m3(blocks);
+    case element_type::scaled_e2m1:
+      return first_bad_float<scaled_e2m1_block>(blocks, 6, 2);
     default:
       return std::nullopt;
   }

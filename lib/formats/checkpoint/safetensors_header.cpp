@@ -18,11 +18,11 @@ constexpr std::size_t max_dimensions = 16;
 constexpr std::int64_t largest_dimension = std::numeric_limits<std::uint32_t>::max();
 
 constexpr std::pair<std::string_view, element_type> known_types[] = {
-    {"F64", element_type::f64},     {"F32", element_type::f32}, {"F16", element_type::f16},
-    {"BF16", element_type::bf16},   {"I64", element_type::i64}, {"I32", element_type::i32},
-    {"I16", element_type::i16},     {"I8", element_type::i8},   {"U64", element_type::u64},
-    {"U32", element_type::u32},     {"U16", element_type::u16}, {"U8", element_type::u8},
-    {"BOOL", element_type::boolean}};
+    {"F64", element_type::f64},      {"F32", element_type::f32},         {"F16", element_type::f16},
+    {"BF16", element_type::bf16},    {"I64", element_type::i64},         {"I32", element_type::i32},
+    {"I16", element_type::i16},      {"I8", element_type::i8},           {"U64", element_type::u64},
+    {"U32", element_type::u32},      {"U16", element_type::u16},         {"U8", element_type::u8},
+    {"BOOL", element_type::boolean}, {"F8_E4M3", element_type::f8_e4m3}, {"F8_E8M0", element_type::f8_e8m0}};
 
 // One tensor's entry while it is read.
 struct tensor_entry {
@@ -127,7 +127,8 @@ class header_reader final : public json::events {
   void set_type(std::string_view value) {
     const auto known = std::ranges::find(known_types, value, &std::pair<std::string_view, element_type>::first);
     if (known == std::end(known_types)) {
-      refuse(file_, "tensor {} has dtype {}; F64, F32, F16, BF16, I8 to I64, U8 to U64 and BOOL are read",
+      refuse(file_,
+             "tensor {} has dtype {}; F64, F32, F16, BF16, F8_E4M3, F8_E8M0, I8 to I64, U8 to U64 and BOOL are read",
              in_quotes(name_), in_quotes(value));
     }
     entry_.type = known->second;

@@ -1,5 +1,7 @@
 #include "network/backend/stored_rows.hpp"
 
+#include "formats/checkpoint/scaled_blocks.hpp"
+
 #include <c10/util/Half.h>
 
 #include <algorithm>
@@ -26,6 +28,7 @@ std::optional<packed_form> stored_form(element_type type) {
       return packed_form{4, 32, false};
     case element_type::q4_1:
     case element_type::q4_k:
+    case element_type::q4_zero:
       return packed_form{4, 32, true};
     case element_type::q5_0:
     case element_type::mxfp4:
@@ -39,6 +42,10 @@ std::optional<packed_form> stored_form(element_type type) {
     case element_type::iq4_nl:
     case element_type::iq4_xs:
       return packed_form{8, 32, false};
+    case element_type::q8_zero:
+      return packed_form{8, 32, true};
+    case element_type::scaled_e2m1:
+      return packed_form{5, 16, false};
     default:
       return std::nullopt;
   }
@@ -73,6 +80,9 @@ int code_of(const load::q6_k_block& block, int i) { return block.value(i) - 32; 
 int code_of(const load::iq4_nl_block& block, int i) { return iq4_values[nibble(block, i)]; }
 int code_of(const load::iq4_xs_block& block, int i) { return iq4_values[block.value(i)]; }
 int code_of(const load::mxfp4_block& block, int i) { return e2m1_halves[nibble(block, i)]; }
+int code_of(const load::q4_zero_block& block, int i) { return nibble(block, i) - 8; }
+int code_of(const load::q8_zero_block& block, int i) { return block.codes[i] - 128; }
+int code_of(const load::scaled_e2m1_block& block, int i) { return e2m1_halves[nibble(block, i)]; }
 
 float half(std::uint16_t bits) { return static_cast<float>(c10::Half(bits, c10::Half::from_bits())); }
 float half(std::uint16_t bits, int times) { return half(bits) * static_cast<float>(times); }
@@ -117,6 +127,13 @@ group_scale scale_of(const load::iq4_xs_block& block, int i) {
   return {half(block.scale, block.scale_of(i / 32) - 32)};
 }
 group_scale scale_of(const load::mxfp4_block& block, int) { return {std::ldexp(1.0F, block.exponent - 128)}; }
+group_scale scale_of(const load::q4_zero_block& block, int) {
+  return {block.scale, block.scale * static_cast<float>(8 - block.zero)};
+}
+group_scale scale_of(const load::q8_zero_block& block, int) {
+  return {block.scale, block.scale * static_cast<float>(128 - block.zero)};
+}
+group_scale scale_of(const load::scaled_e2m1_block& block, int i) { return {block.scales[i / 16] / 2}; }
 
 /// MXFP4 as it is.
 struct e2m1_block : load::mxfp4_block {};
@@ -184,6 +201,12 @@ void read_stored_rows(element_type type, std::span<const std::byte> stored, cons
     case element_type::mxfp4:
       return kernels::form_of(rows.packing).e2m1 ? read_blocks<e2m1_block>(type, stored, rows)
                                                  : read_blocks<load::mxfp4_block>(type, stored, rows);
+    case element_type::q4_zero:
+      return read_blocks<load::q4_zero_block>(type, stored, rows);
+    case element_type::q8_zero:
+      return read_blocks<load::q8_zero_block>(type, stored, rows);
+    case element_type::scaled_e2m1:
+      return read_blocks<load::scaled_e2m1_block>(type, stored, rows);
     default:
       throw std::logic_error("a matrix of numbers has no codes");
   }

@@ -105,7 +105,6 @@ struct scaled_weights : Quantized {
  private:
   using values = typename Quantized::values;
   static constexpr bool as_bytes = values::bits > 5;
-  static_assert(!as_bytes || !Quantized::minimum);
 
   // Steps that share their scales.
   template <int C, bool Ahead, class Use>
@@ -115,7 +114,9 @@ struct scaled_weights : Quantized {
     for (int c = 0; c < C; ++c) {
       const vector stored = this->scale(c, number);
       scale[c] = as_bytes ? simd::byte_scale(stored) : stored;
-      if constexpr (Quantized::minimum)
+      if constexpr (Quantized::minimum && as_bytes)
+        offset[c] = simd::add(this->least(c, number), simd::byte_offset(stored, values::zero));
+      else if constexpr (Quantized::minimum)
         offset[c] = this->least(c, number);
       else if constexpr (as_bytes)
         offset[c] = simd::byte_offset(stored, values::zero);
@@ -156,6 +157,55 @@ struct scaled_weights : Quantized {
     use(first + Input, w);
     if constexpr (Input < 3) number<Input + 1, C>(packed, scale, offset, first, use);
   }
+};
+
+// Numbers of 8 bits: 32 of 128 inputs that share a scale.
+class e4m3_weights {
+ public:
+  static constexpr int inputs = quantized_group;
+  static constexpr int groups = e4m3_block / quantized_group;
+  static constexpr int header = tile_lanes * 4;
+  static constexpr int group_bytes = tile_lanes * quantized_group;
+  /// With its share of its block's header.
+  static constexpr int bytes = group_bytes + header / groups;
+
+  COGEN_INLINE e4m3_weights(const std::byte* tile, int lane, std::int64_t group) : lane_(lane) {
+    block_ = tile + group / groups * (header + groups * group_bytes);
+    const auto index = static_cast<int>(group % groups);
+    data_ = block_ + header + index * group_bytes;
+    left_ = groups - index;
+  }
+
+  COGEN_INLINE void advance() {
+    data_ += group_bytes;
+    if (--left_ > 0) return;
+    left_ = groups;
+    block_ = data_;
+    data_ += header;
+  }
+
+  template <int C, bool Ahead, class Use>
+  COGEN_INLINE void group(int, Use use) const {
+    vector scale[C];
+    COGEN_UNROLL
+    for (int c = 0; c < C; ++c)
+      scale[c] = simd::mul(simd::load(reinterpret_cast<const float*>(block_) + lane_ + c * simd::width),
+                           simd::set(simd::e4m3_factor));
+    for (int input = 0; input < inputs; ++input) {
+      const std::byte* source = data_ + input * tile_lanes + lane_;
+      if constexpr (Ahead) prefetch<C * simd::width>(source);
+      vector w[C];
+      COGEN_UNROLL
+      for (int c = 0; c < C; ++c) w[c] = simd::mul(simd::load_e4m3(source + c * simd::width), scale[c]);
+      use(input, w);
+    }
+  }
+
+ private:
+  const std::byte* block_;
+  const std::byte* data_;
+  int lane_;
+  int left_;
 };
 
 // Whether unpacking leaves fewer registers to sums.
@@ -366,6 +416,8 @@ void linear_tile(const linear_job& job) {
       return multiply_tile<f16_weights>(job);
     case weight_storage::bf16:
       return multiply_tile<bf16_weights>(job);
+    case weight_storage::e4m3:
+      return multiply_tile<e4m3_weights>(job);
     default:
       return with_quantized_weights(
           job.storage, [&](auto weights) { multiply_tile<scaled_weights<typename decltype(weights)::type>>(job); });

@@ -20,7 +20,7 @@ struct row_forms {
 row_forms forms_for(const execution& run, const tiled_matrix& weights) {
   row_forms forms;
   if (run.mode == compute_type::float32) return forms;
-  if (weights.holds_quantized())
+  if (weights.holds_integers())
     forms.groups = weights.inputs() / quantized_group * std::int64_t{sizeof(activation_group)};
   if (weights.holds(weight_storage::bf16) && int8_kernels_of(run.set).multiply_bf16)
     forms.bf16 = rounded_up(2 * weights.inputs(), line);

@@ -32,7 +32,7 @@ class quantized_activations {
   using kernel = void (*)(const int8_job&);
 
   kernel kernel_for(weight_storage storage) const {
-    return storage == weight_storage::bf16 ? multiply_bf16_ : is_quantized(storage) ? multiply_ : nullptr;
+    return storage == weight_storage::bf16 ? multiply_bf16_ : has_integers(storage) ? multiply_ : nullptr;
   }
 
   kernel multiply_ = nullptr;

@@ -150,6 +150,52 @@ class group_exponents {
   int lane;
 };
 
+/// A scale of 32 bits for each group, and a zero of 8 bits, to which values are Bias above what they stand for.
+template <int Bias>
+class zero_scales {
+ public:
+  static constexpr bool minimum = true;
+  static constexpr int parts = 1;
+  static constexpr int block_header = 0;
+  static constexpr int header = tile_lanes * 5;
+
+  COGEN_INLINE zero_scales(const std::byte* tile, int lane, std::int64_t group, int values)
+      : data(tile + group * (header + values)), lane(lane) {}
+
+  COGEN_INLINE simd::f scale(int c, int) const {
+    return simd::load(reinterpret_cast<const float*>(data) + lane + c * simd::width);
+  }
+  COGEN_INLINE simd::f least(int c, int part) const {
+    const simd::f zero = simd::template codes<8>(data + 4 * tile_lanes + lane + c * simd::width, 0);
+    return simd::mul(scale(c, part), simd::sub(simd::set(Bias), zero));
+  }
+  COGEN_INLINE void advance(int values) { data += header + values; }
+
+  const std::byte* data;
+  int lane;
+};
+
+/// A scale of 32 bits for each part of a group.
+template <int Parts>
+class float_scales {
+ public:
+  static constexpr bool minimum = false;
+  static constexpr int parts = Parts;
+  static constexpr int block_header = 0;
+  static constexpr int header = tile_lanes * 4 * Parts;
+
+  COGEN_INLINE float_scales(const std::byte* tile, int lane, std::int64_t group, int values)
+      : data(tile + group * (header + values)), lane(lane) {}
+
+  COGEN_INLINE simd::f scale(int c, int part) const {
+    return simd::load(reinterpret_cast<const float*>(data) + part * tile_lanes + lane + c * simd::width);
+  }
+  COGEN_INLINE void advance(int values) { data += header + values; }
+
+  const std::byte* data;
+  int lane;
+};
+
 /// A scale of 16 bits for each block, and a minimum where there is one, times a number for each group or half of one:
 /// bytes, or both in the nibbles of a byte.
 template <bool Minimum, int Parts, bool Nibbles = false>
@@ -294,6 +340,12 @@ void with_quantized_weights(weight_storage storage, Call call) {
       return call_with<block_scales<false, 2>, packed_values<4, 2, 32>>(call);
     case weight_storage::q4_nonlinear_k:
       return call_with<block_scales<false, 1>, nonlinear_4_bits<iq4_values, 8, 128>>(call);
+    case weight_storage::q4_zero:
+      return call_with<zero_scales<0>, packed_values<4, 0, 0>>(call);
+    case weight_storage::q8_zero:
+      return call_with<zero_scales<128>, packed_values<8, 0, 128>>(call);
+    case weight_storage::scaled_e2m1:
+      return call_with<float_scales<2>, nonlinear_4_bits<e2m1_halves, 5, 12>>(call);
     default:
       return;
   }

@@ -135,6 +135,13 @@ struct simd {
     return from_bits(shift_left<23>(_mm512_cvtepu8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(source)))));
   }
 
+  // Bytes of E4M3, whose bits are those of a float16, as numbers / e4m3_factor; NaN codes are none.
+  static constexpr float e4m3_factor = 256;
+  static f load_e4m3(const void* source) {
+    const __m256i wide = _mm256_cvtepi8_epi16(_mm_loadu_si128(static_cast<const __m128i*>(source)));
+    return _mm512_cvtph_ps(_mm256_and_si256(_mm256_slli_epi16(wide, 7), _mm256_set1_epi16(static_cast<short>(0xbfff))));
+  }
+
   // One float16 in every lane.
   static f set_f16(const void* source) {
     std::uint16_t half;

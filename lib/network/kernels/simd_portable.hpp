@@ -147,6 +147,14 @@ struct simd {
     return reinterpret_cast<f>(__builtin_convertvector(read<bytes>(source), u) << 23);
   }
 
+  // Bytes of E4M3, whose bits are those of a float16, as numbers / e4m3_factor; NaN codes are none.
+  static constexpr float e4m3_factor = 256;
+  static f load_e4m3(const void* source) {
+    using bytes = std::uint8_t __attribute__((vector_size(width)));
+    const u v = __builtin_convertvector(read<bytes>(source), u);
+    return f16_to_float(((v & 0x80U) << 8) | ((v & 0x7fU) << 7));
+  }
+
   // One float16 in every lane.
   static f set_f16(const void* source) {
     std::uint16_t half;

@@ -2,6 +2,8 @@
 
 #include "network/kernels/convert.hpp"
 
+#include <cogen/detail/half.hpp>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -20,12 +22,18 @@ struct tile_form {
   int factors = 0;  // bytes of each lane in a group of a block
   int parts = 1;
   bool nonlinear = false;
-  bool exponents = false;  // a byte as scale, and values of E2M1
+  bool exponents = false;  // a byte as scale
+  bool e2m1 = false;       // values are numbers of 4 bits
+  bool floats = false;     // scales in float32
+  bool zeros = false;      // a byte each
 
   constexpr int bits() const { return low_bits + high_bits; }
   constexpr bool in_blocks() const { return factors > 0; }
   /// Scales and minima.
-  constexpr std::int64_t header() const { return tile_lanes * (exponents ? 1 : minimum ? 4 : 2); }
+  constexpr std::int64_t header() const {
+    if (floats) return tile_lanes * (4 * parts + (zeros ? 1 : 0));
+    return tile_lanes * (exponents ? 1 : minimum ? 4 : 2);
+  }
   constexpr std::int64_t group_header() const { return in_blocks() ? tile_lanes * factors : header(); }
   constexpr std::int64_t group_bytes() const { return group_header() + tile_lanes * group * bits() / 8; }
   constexpr std::int64_t block_bytes() const { return (in_blocks() ? header() : 0) + groups * group_bytes(); }
@@ -44,7 +52,7 @@ constexpr tile_form form_of(weight_storage storage) {
     case weight_storage::q4_nonlinear:
       return {.low_bits = 4, .high_bits = 0, .zero = 0, .nonlinear = true};
     case weight_storage::mxfp4:
-      return {.low_bits = 4, .high_bits = 0, .zero = 0, .nonlinear = true, .exponents = true};
+      return {.low_bits = 4, .high_bits = 0, .zero = 0, .nonlinear = true, .exponents = true, .e2m1 = true};
     case weight_storage::q2_k:
       return {2, 0, 0, true, 2, 2};
     case weight_storage::q3_k:
@@ -57,6 +65,12 @@ constexpr tile_form form_of(weight_storage storage) {
       return {4, 2, 32, false, 2, 2};
     case weight_storage::q4_nonlinear_k:
       return {.low_bits = 4, .high_bits = 0, .zero = 0, .factors = 1, .nonlinear = true};
+    case weight_storage::q4_zero:
+      return {.low_bits = 4, .high_bits = 0, .zero = 0, .floats = true, .zeros = true};
+    case weight_storage::q8_zero:
+      return {.low_bits = 8, .high_bits = 0, .zero = 0, .floats = true, .zeros = true};
+    case weight_storage::scaled_e2m1:
+      return {.low_bits = 4, .high_bits = 0, .zero = 0, .parts = 2, .nonlinear = true, .e2m1 = true, .floats = true};
     default:
       return {8, 0, 128};
   }
@@ -299,6 +313,46 @@ void pack_blocks(const stored_rows& rows, std::byte* tile) {
     }
 }
 
+// Scales in float32 and zeros, as row_blocks lie in memory: in the order in which tiles have them.
+template <element_type format>
+void pack_scaled_blocks(const stored_rows& rows, std::byte* tile) {
+  constexpr tile_form form = form_of(storage_of(format));
+  const std::int64_t blocks = rows.inputs / group;
+  const std::int64_t block_bytes = row_bytes(format, group);
+  for (std::int64_t index = 0; index < blocks; ++index, tile += form.group_bytes())
+    for (int lane = 0; lane < rows.count; ++lane) {
+      const std::byte* source = rows.data + (lane * blocks + index) * block_bytes;
+      for (int part = 0; part < form.parts; ++part, source += sizeof(float))
+        write(tile + 4 * (part * tile_lanes + lane), read<float>(source) * (form.e2m1 ? 0.5F : 1.0F));
+      if constexpr (form.zeros) tile[4 * form.parts * tile_lanes + lane] = *source++;
+      const auto values = form.low_bits == 8 ? read<group_values>(source) : nibbles_of(source);
+      write_values<form>(values, tile + form.group_header() + 4 * lane);
+    }
+}
+
+constexpr std::int64_t e4m3_header = tile_lanes * 4;
+constexpr std::int64_t e4m3_tile_block = e4m3_header + tile_lanes * e4m3_block;
+
+void pack_e4m3(const stored_rows& rows, std::byte* tile) {
+  const std::int64_t blocks = rows.inputs / e4m3_block;
+  const std::int64_t block_bytes = row_bytes(rows.format, e4m3_block);
+  for (std::int64_t index = 0; index < blocks; ++index, tile += e4m3_tile_block)
+    for (int lane = 0; lane < rows.count; ++lane) {
+      const std::byte* source = rows.data + (lane * blocks + index) * block_bytes;
+      write(tile + 4 * lane, read<float>(source));
+      for (int input = 0; input < e4m3_block; ++input)
+        tile[e4m3_header + input * tile_lanes + lane] = source[4 + input];
+    }
+}
+
+void unpack_e4m3(const std::byte* tile, std::int64_t inputs, int lane, float* out) {
+  for (std::int64_t input = 0; input < inputs; ++input) {
+    const std::byte* block = tile + input / e4m3_block * e4m3_tile_block;
+    const std::byte code = block[e4m3_header + input % e4m3_block * tile_lanes + lane];
+    out[input] = e4m3_to_f32(static_cast<std::uint8_t>(code)) * read<float>(block + 4 * lane);
+  }
+}
+
 int value_at(const tile_form& form, const std::byte* values, int index, int lane) {
   // `bits` of each value, in words from `word` on.
   const auto field = [&](int bits, int word) {
@@ -308,7 +362,7 @@ int value_at(const tile_form& form, const std::byte* values, int index, int lane
   };
   const int high = form.high_bits > 0 ? field(form.high_bits, form.low_bits) : 0;
   const int value = field(form.low_bits, 0) | high << form.low_bits;
-  if (form.exponents) return e2m1_halves[value];
+  if (form.e2m1) return e2m1_halves[value];
   return form.nonlinear ? iq4_values[value] : value - form.zero;
 }
 
@@ -347,12 +401,25 @@ void unpack_group(const tile_form& form, group_scale scale, const std::byte* gro
   }
 }
 
+// Of a group with scales in float32.
+void unpack_scaled_group(const tile_form& form, const std::byte* group_data, int lane, float* out) {
+  const int zero = form.zeros ? static_cast<int>(group_data[4 * form.parts * tile_lanes + lane]) : 0;
+  for (int index = 0; index < group; ++index) {
+    const int part = index * form.parts / group;
+    const int value = value_at(form, group_data + form.group_header(), index, lane) - zero;
+    out[index] = static_cast<float>(value) * read<float>(group_data + 4 * (part * tile_lanes + lane));
+  }
+}
+
 void unpack_groups(const tile_form& form, const std::byte* tile, std::int64_t inputs, int lane, float* out) {
   group_scale scale;
   for (std::int64_t first = 0; first < inputs; first += group, tile += form.group_bytes()) {
-    if (!form.in_blocks() || first % quantized_block == 0) scale = header_at(form, tile, lane);
+    if (!form.floats && (!form.in_blocks() || first % quantized_block == 0)) scale = header_at(form, tile, lane);
     if (form.in_blocks() && first % quantized_block == 0) tile += form.header();
-    unpack_group(form, scale, tile, lane, out + first);
+    if (form.floats)
+      unpack_scaled_group(form, tile, lane, out + first);
+    else
+      unpack_group(form, scale, tile, lane, out + first);
   }
 }
 
@@ -398,6 +465,8 @@ std::size_t tile_bytes(weight_storage storage, std::int64_t inputs) {
       return static_cast<std::size_t>(inputs) * tile_lanes * 2;
     case weight_storage::bf16:
       return static_cast<std::size_t>((inputs + 1) / 2) * tile_lanes * 4;
+    case weight_storage::e4m3:
+      return static_cast<std::size_t>(inputs / e4m3_block * e4m3_tile_block);
     default: {
       const tile_form form = form_of(storage);
       const std::int64_t headers = form.in_blocks() ? inputs / quantized_block * form.header() : 0;
@@ -440,6 +509,14 @@ void pack_tile(const stored_rows& rows, std::byte* tile) {
       return pack_blocks<element_type::q3_k>(rows, tile);
     case element_type::iq4_xs:
       return pack_blocks<element_type::iq4_xs>(rows, tile);
+    case element_type::q4_zero:
+      return pack_scaled_blocks<element_type::q4_zero>(rows, tile);
+    case element_type::q8_zero:
+      return pack_scaled_blocks<element_type::q8_zero>(rows, tile);
+    case element_type::scaled_e4m3:
+      return pack_e4m3(rows, tile);
+    case element_type::scaled_e2m1:
+      return pack_scaled_blocks<element_type::scaled_e2m1>(rows, tile);
     default:
       return;
   }
@@ -459,6 +536,8 @@ void unpack_row(weight_storage storage, const std::byte* tile, std::int64_t inpu
       for (std::int64_t input = 0; input < inputs; ++input)
         out[input] = bf16_to_float(read<std::uint16_t>(tile + number_at(storage, input, lane)));
       break;
+    case weight_storage::e4m3:
+      return unpack_e4m3(tile, inputs, lane, out);
     default:
       unpack_groups(form_of(storage), tile, inputs, lane, out);
   }

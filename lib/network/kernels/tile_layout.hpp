@@ -48,6 +48,14 @@ constexpr weight_storage storage_of(element_type format) {
       return weight_storage::q6_k;
     case element_type::iq4_xs:
       return weight_storage::q4_nonlinear_k;
+    case element_type::q4_zero:
+      return weight_storage::q4_zero;
+    case element_type::q8_zero:
+      return weight_storage::q8_zero;
+    case element_type::scaled_e4m3:
+      return weight_storage::e4m3;
+    case element_type::scaled_e2m1:
+      return weight_storage::scaled_e2m1;
     default:
       return weight_storage::f32;
   }

@@ -65,9 +65,13 @@ class tiled_matrix {
 
   std::span<const tile> tiles() const { return tiles_; }
 
-  /// Whether some of the tiles are kept like this, or in any of the quantized ways.
+  /// Whether some of the tiles are kept like this, or in any way whose values are integers.
   bool holds(weight_storage storage) const { return (storages_ & 1U << static_cast<unsigned>(storage)) != 0; }
-  bool holds_quantized() const { return storages_ >= 1U << static_cast<unsigned>(weight_storage::q4); }
+  bool holds_integers() const {
+    constexpr unsigned first = 1U << static_cast<unsigned>(weight_storage::q4);
+    constexpr unsigned numbers = 1U << static_cast<unsigned>(weight_storage::e4m3);
+    return (storages_ & ~numbers) >= first;
+  }
 
  private:
   std::shared_ptr<std::byte[]> data_;

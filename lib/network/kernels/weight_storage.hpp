@@ -22,6 +22,10 @@ namespace cogen::kernels {
 ///   8, 4 or 2 bits (the low ones of q5, q5_min, q5_k, q6_k and q3_k) 1, 2 or 4 such quads share a word, from its
 ///   bytes' low bits on; behind these words 8 or 4 of the quads share a word with the fifth, fifth and sixth, or third
 ///   bits
+/// - q4_zero, q8_zero, per group: 64 float scales, 64 zeros of 8 bits and values; weight = (value - zero) * scale
+/// - scaled_e2m1, per group: 64 float scales of the first 16 inputs, halved, 64 of the others and values;
+///   weight = scale * e2m1_halves[value]
+/// - e4m3, per 128 inputs: 64 float scales, and per input 64 bytes of E4M3; weight = scale * number
 /// - zero: 8 (q4), 16 (q5), 128 (q8), 4 (q3_k), 32 (q6_k); the values of q4_nonlinear and q4_nonlinear_k stand for
 ///   iq4_values
 // clang-format off
@@ -29,13 +33,18 @@ enum class weight_storage : std::uint8_t {
   f32, f16, bf16,
   q4, q4_min, q5, q5_min, q8, q4_nonlinear, mxfp4,
   q2_k, q3_k, q4_k, q5_k, q6_k, q4_nonlinear_k,
+  q4_zero, q8_zero, e4m3, scaled_e2m1,
 };
 // clang-format on
 
 constexpr bool is_quantized(weight_storage storage) { return storage >= weight_storage::q4; }
 
+/// Whether values are integers, which are multiplied by rounded activations.
+constexpr bool has_integers(weight_storage storage) { return is_quantized(storage) && storage != weight_storage::e4m3; }
+
 constexpr int tile_lanes = 64;
 constexpr int quantized_group = 32;
 constexpr int quantized_block = 256;
+constexpr int e4m3_block = 128;
 
 }  // namespace cogen::kernels

@@ -3,6 +3,7 @@ import json
 import shutil
 
 import mxfp4
+import quantized
 import torch
 import transformers
 from draws import draw_weights
@@ -11,7 +12,7 @@ from safetensors.torch import load_file, save_file
 from sensitivity import insensitive_parts
 
 FRESH = 1e-5  # how far a fresh load may be from what was written, where rounding noise is not greater
-ABOUT_THE_FOLDER = ("dtype", "published", "shards", "gguf", "prompts", "unseen", "bare", "mxfp4")
+ABOUT_THE_FOLDER = ("dtype", "published", "shards", "gguf", "prompts", "unseen", "bare", "mxfp4", "quantized")
 
 
 def build(family, settings):
@@ -50,6 +51,8 @@ def rounded(family, settings, name, value):
         return family.rounded_by_gguf(name, value)
     if settings.get("mxfp4") and mxfp4.is_packed(name):
         return mxfp4.rounded(value)
+    if settings.get("quantized") and quantized.is_packed(name):
+        return quantized.rounded(settings["quantized"], name, value)
     return value.to(getattr(torch, settings.get("dtype", "float32"))).float()
 
 
@@ -70,6 +73,8 @@ def store(family, model, settings, folder):
         save_file(family.publish_tensors(tensors), folder / "model.safetensors", metadata={"format": "pt"})
     if settings.get("mxfp4"):
         mxfp4.pack_folder(folder)
+    if settings.get("quantized"):
+        quantized.pack_folder(settings["quantized"], folder)
     if settings.get("published"):
         write_as_published(family, settings, folder / "config.json")
 
@@ -100,6 +105,9 @@ def check(family, name, folder):
     """Loads what lies in the folder as a user would, runs each prompt by itself, and compares."""
     if family.MODELS[name].get("gguf"):
         print(f"{name}: not checked, Transformers does not read rotary factors from GGUF files")
+        return True
+    if family.MODELS[name].get("quantized"):
+        print(f"{name}: not checked, Transformers needs the packages of the tools to read it, and computes in bfloat16")
         return True
     loading = getattr(family, "LOADING", {})
     model = family.ARCHITECTURE.from_pretrained(folder, dtype=torch.float32, **loading).eval()

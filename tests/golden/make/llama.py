@@ -36,6 +36,15 @@ MODELS = {
         published=True, shards="120KB", head_dim=None, hidden_size=56, num_attention_heads=7, num_key_value_heads=1,
         rope_parameters=dict(rope_type="llama3", rope_theta=500.0, factor=4.0, low_freq_factor=1.0,
                              high_freq_factor=3.0, original_max_position_embeddings=64)),
+    "llama_fp8": dict(
+        quantized="fp8", dtype="bfloat16", prompts=FEW, hidden_size=128, intermediate_size=272, num_hidden_layers=2,
+        head_dim=20, num_attention_heads=8),
+    "llama_compressed": dict(
+        quantized="compressed", dtype="bfloat16", prompts=FEW, attention_bias=True, hidden_size=128, intermediate_size=96,
+        num_hidden_layers=2, head_dim=16, num_attention_heads=4, tie_word_embeddings=True),
+    "llama_nvfp4": dict(
+        quantized="nvfp4", dtype="bfloat16", prompts=FEW, hidden_size=128, intermediate_size=96, num_hidden_layers=2,
+        head_dim=32, num_attention_heads=4),
     "llama_gguf": dict(
         gguf=True, attention_bias=True, hidden_size=96, intermediate_size=64, head_dim=16,
         rope_parameters=dict(rope_type="llama3", rope_theta=5000.0, factor=8.0, low_freq_factor=1.0,

@@ -88,7 +88,7 @@ class weight_reader {
   kernels::worker_pool* const workers_;  // null: nothing is read
   kernels::weight_arena memory_;         // of all matrices, which share ownership
   std::uint64_t held_bytes_ = 0;
-  std::array<std::uint64_t, 32> bytes_of_type_{};
+  std::array<std::uint64_t, detail::element_types> bytes_of_type_{};
 };
 
 }  // namespace cogen::cpu

@@ -14,6 +14,10 @@ namespace cogen {
 /// minima, iq4_xs) or each 16 (q3_k, q6_k, q2_k with minima). Codes of iq4 and mxfp4 have unequal steps; mxfp4 is that
 /// of OCP's Microscaling Formats 1.0: numbers of 4 bits, and a power of two for each block.
 ///
+/// f8_e4m3 and f8_e8m0 are OCP's numbers of 8 bits, which files have as codes and as scales. The last four are blocks
+/// that codes and scales of Hugging Face folders are joined to, with scales in float32: of 32 codes with a zero
+/// (q4_zero, q8_zero), of 128 numbers of 8 bits (scaled_e4m3), of twice 16 numbers of 4 bits (scaled_e2m1).
+///
 /// Fingerprints of models, and with them saved sessions, hold these numbers: append new types.
 enum class element_type : std::uint8_t {
   f32, f16, bf16, f64,
@@ -21,6 +25,7 @@ enum class element_type : std::uint8_t {
   q4_0, q4_1, q5_0, q5_1, q8_0,
   q4_k, q5_k, q6_k, q2_k, q3_k,
   iq4_nl, iq4_xs, mxfp4,
+  f8_e4m3, f8_e8m0, q4_zero, q8_zero, scaled_e4m3, scaled_e2m1,
 };
 // clang-format on
 
@@ -39,13 +44,41 @@ struct element_row {
 
 inline constexpr element_row element_rows[] = {
     // in the order of element_type
-    {"f32", {1, 4}},      {"f16", {1, 2}},     {"bf16", {1, 2}},     {"f64", {1, 8}},      {"i8", {1, 1}},
-    {"i16", {1, 2}},      {"i32", {1, 4}},     {"i64", {1, 8}},      {"u8", {1, 1}},       {"u16", {1, 2}},
-    {"u32", {1, 4}},      {"u64", {1, 8}},     {"boolean", {1, 1}},  {"q4_0", {32, 18}},   {"q4_1", {32, 20}},
-    {"q5_0", {32, 22}},   {"q5_1", {32, 24}},  {"q8_0", {32, 34}},   {"q4_k", {256, 144}}, {"q5_k", {256, 176}},
-    {"q6_k", {256, 210}}, {"q2_k", {256, 84}}, {"q3_k", {256, 110}}, {"iq4_nl", {32, 18}}, {"iq4_xs", {256, 136}},
+    {"f32", {1, 4}},
+    {"f16", {1, 2}},
+    {"bf16", {1, 2}},
+    {"f64", {1, 8}},
+    {"i8", {1, 1}},
+    {"i16", {1, 2}},
+    {"i32", {1, 4}},
+    {"i64", {1, 8}},
+    {"u8", {1, 1}},
+    {"u16", {1, 2}},
+    {"u32", {1, 4}},
+    {"u64", {1, 8}},
+    {"boolean", {1, 1}},
+    {"q4_0", {32, 18}},
+    {"q4_1", {32, 20}},
+    {"q5_0", {32, 22}},
+    {"q5_1", {32, 24}},
+    {"q8_0", {32, 34}},
+    {"q4_k", {256, 144}},
+    {"q5_k", {256, 176}},
+    {"q6_k", {256, 210}},
+    {"q2_k", {256, 84}},
+    {"q3_k", {256, 110}},
+    {"iq4_nl", {32, 18}},
+    {"iq4_xs", {256, 136}},
     {"mxfp4", {32, 17}},
+    {"f8_e4m3", {1, 1}},
+    {"f8_e8m0", {1, 1}},
+    {"q4_zero", {32, 21}},
+    {"q8_zero", {32, 37}},
+    {"scaled_e4m3", {128, 132}},
+    {"scaled_e2m1", {32, 24}},
 };
+
+inline constexpr std::size_t element_types = std::size(element_rows);
 
 constexpr element_row row_of(element_type type) noexcept {
   const auto index = static_cast<std::size_t>(type);

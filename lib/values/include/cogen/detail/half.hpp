@@ -38,6 +38,24 @@ constexpr float bf16_to_f32(std::uint16_t bits) noexcept {
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
+/// OCP's E4M3 bits to float: exact, NaN for 0x7F and 0xFF.
+constexpr float e4m3_to_f32(std::uint8_t bits) noexcept {
+  const std::uint32_t sign = static_cast<std::uint32_t>(bits & 0x80U) << 24;
+  const std::uint32_t exponent = (bits >> 3) & 0xFU, fraction = bits & 7U;
+  if ((bits & 0x7FU) == 0x7FU) return std::bit_cast<float>(sign | 0x7FC00000U);
+  if (exponent == 0) {
+    const float magnitude = static_cast<float>(fraction) * 0x1p-9F;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(magnitude) | sign);
+  }
+  return std::bit_cast<float>(sign | (exponent + 120) << 23 | fraction << 20);
+}
+
+/// OCP's E8M0 bits to float: 2^(bits - 127), exact; NaN for 255.
+constexpr float e8m0_to_f32(std::uint8_t bits) noexcept {
+  if (bits == 255) return std::bit_cast<float>(0x7FC00000U);
+  return std::bit_cast<float>(bits == 0 ? 0x00400000U : static_cast<std::uint32_t>(bits) << 23);
+}
+
 /// float to the nearest bfloat16, ties to even; NaN stays a (quiet) NaN.
 constexpr std::uint16_t f32_to_bf16(float value) noexcept {
   const std::uint32_t bits = std::bit_cast<std::uint32_t>(value);
