@@ -13,7 +13,7 @@ constexpr unsigned repetitions(unsigned usual) { return sanitized ? 1 : usual; }
 
 /// Under a sanitizer each so many-eth of variants whose numbers differ, and hardly the code that they run; else all.
 template <class Variant>
-std::vector<Variant> sampled(std::vector<Variant> variants, std::size_t stride) {
+std::vector<Variant> thin(std::vector<Variant> variants, std::size_t stride) {
   if (!sanitized) return variants;
   std::vector<Variant> some;
   for (std::size_t i = 0; i < variants.size(); i += stride) some.push_back(std::move(variants[i]));

@@ -88,6 +88,6 @@ std::vector<std::string> all_hybrids() {
           "zamba2_biased",        "zamba2_published"};
 }
 
-std::vector<std::string> hybrids() { return sampled(all_hybrids(), 4); }
+std::vector<std::string> hybrids() { return thin(all_hybrids(), 4); }
 
 }  // namespace cogen::test

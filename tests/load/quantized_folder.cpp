@@ -182,7 +182,9 @@ BOOST_AUTO_TEST_CASE(inputs_in_another_order_are_refused) {
 }
 
 BOOST_AUTO_TEST_CASE(methods_that_are_not_read_are_named) {
-  const auto refusal_for = [](const std::string& fields) { return opening_of({.quantization = "{" + fields + "}"}); };
+  const auto refusal_for = [](const std::string& fields) {
+    return opening_of({.tensors = {}, .quantization = "{" + fields + "}"});
+  };
   for (const char* method :
        {"bitsandbytes", "hqq", "torchao", "quanto", "aqlm", "vptq", "spqr", "higgs", "exl3", "qqq"})
     BOOST_TEST(says(refusal_for(R"("quant_method":")" + std::string(method) + "\""),

@@ -8,8 +8,6 @@
 namespace cogen::load {
 namespace {
 
-constexpr std::int64_t word_bits = 32;
-
 std::int64_t words_of(std::int64_t codes, std::int64_t bits) { return (codes * bits + word_bits - 1) / word_bits; }
 
 /// What a module's tensors say of its codes.

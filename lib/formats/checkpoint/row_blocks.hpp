@@ -20,6 +20,9 @@ bool is_scale_type(element_type type) noexcept;
 /// Whether float16 holds all of them as they are.
 bool fit_float16(const tensor_file& file, const tensor_info& scales);
 
+/// Of the words that hold packed codes.
+inline constexpr std::int64_t word_bits = 32;
+
 /// Codes of so many bits that follow one another from low bits on, one in each byte of `codes`. There are as many words
 /// as they take.
 void unpack_codes(std::span<const std::uint32_t> words, int bits, std::span<std::uint8_t> codes);

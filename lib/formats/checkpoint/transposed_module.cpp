@@ -9,7 +9,6 @@
 namespace cogen::load {
 namespace {
 
-constexpr std::int64_t word_bits = 32;
 constexpr std::int64_t awq_bits = 4, awq_columns = 8;  // in a word
 constexpr int awq_order[] = {0, 2, 4, 6, 1, 3, 5, 7};  // of nibble i
 
