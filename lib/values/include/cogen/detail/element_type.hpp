@@ -8,11 +8,14 @@
 namespace cogen {
 
 // clang-format off
-/// How the numbers of tensors in files are stored, little-endian: plain numbers, and GGML's blocks of 32 and of 256
+/// How the numbers of tensors in files are stored, little-endian: plain numbers, and GGML's blocks of 32 to 256
 /// elements along a row, without padding (https://github.com/ggml-org/ggml, docs/gguf.md). A block has a 16-bit scale:
 /// q4_0, q5_0, q8_0, iq4_nl; a minimum, too: q4_1, q5_1; and those of 256 smaller scales, for each 32 (q4_k, q5_k with
 /// minima, iq4_xs) or each 16 (q3_k, q6_k, q2_k with minima). Codes of iq4 and mxfp4 have unequal steps; mxfp4 is that
-/// of OCP's Microscaling Formats 1.0: numbers of 4 bits, and a power of two for each block.
+/// of OCP's Microscaling Formats 1.0: numbers of 4 bits, and a power of two for each block. Those of nvfp4 have a scale
+/// of 8 bits (E4M3) for each 16. Types of few bits have a 16-bit scale, too: codes of iq1 to iq3 are points of a code
+/// book (see integer_block.hpp), with smaller scales for each 32 (iq1_s, iq2_xxs, iq3_xxs, iq3_s) or each 16 (iq1_m,
+/// iq2_xs, iq2_s); tq1_0 has three values, tq2_0 and q2_0 four, q1_0 two.
 ///
 /// Fingerprints of models, and with them saved sessions, hold these numbers: append new types.
 enum class element_type : std::uint8_t {
@@ -21,6 +24,8 @@ enum class element_type : std::uint8_t {
   q4_0, q4_1, q5_0, q5_1, q8_0,
   q4_k, q5_k, q6_k, q2_k, q3_k,
   iq4_nl, iq4_xs, mxfp4,
+  iq1_s, iq1_m, iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s,
+  tq1_0, tq2_0, nvfp4, q1_0, q2_0,
 };
 // clang-format on
 
@@ -39,12 +44,14 @@ struct element_row {
 
 inline constexpr element_row element_rows[] = {
     // in the order of element_type
-    {"f32", {1, 4}},      {"f16", {1, 2}},     {"bf16", {1, 2}},     {"f64", {1, 8}},      {"i8", {1, 1}},
-    {"i16", {1, 2}},      {"i32", {1, 4}},     {"i64", {1, 8}},      {"u8", {1, 1}},       {"u16", {1, 2}},
-    {"u32", {1, 4}},      {"u64", {1, 8}},     {"boolean", {1, 1}},  {"q4_0", {32, 18}},   {"q4_1", {32, 20}},
-    {"q5_0", {32, 22}},   {"q5_1", {32, 24}},  {"q8_0", {32, 34}},   {"q4_k", {256, 144}}, {"q5_k", {256, 176}},
-    {"q6_k", {256, 210}}, {"q2_k", {256, 84}}, {"q3_k", {256, 110}}, {"iq4_nl", {32, 18}}, {"iq4_xs", {256, 136}},
-    {"mxfp4", {32, 17}},
+    {"f32", {1, 4}},      {"f16", {1, 2}},        {"bf16", {1, 2}},      {"f64", {1, 8}},        {"i8", {1, 1}},
+    {"i16", {1, 2}},      {"i32", {1, 4}},        {"i64", {1, 8}},       {"u8", {1, 1}},         {"u16", {1, 2}},
+    {"u32", {1, 4}},      {"u64", {1, 8}},        {"boolean", {1, 1}},   {"q4_0", {32, 18}},     {"q4_1", {32, 20}},
+    {"q5_0", {32, 22}},   {"q5_1", {32, 24}},     {"q8_0", {32, 34}},    {"q4_k", {256, 144}},   {"q5_k", {256, 176}},
+    {"q6_k", {256, 210}}, {"q2_k", {256, 84}},    {"q3_k", {256, 110}},  {"iq4_nl", {32, 18}},   {"iq4_xs", {256, 136}},
+    {"mxfp4", {32, 17}},  {"iq1_s", {256, 50}},   {"iq1_m", {256, 56}},  {"iq2_xxs", {256, 66}}, {"iq2_xs", {256, 74}},
+    {"iq2_s", {256, 82}}, {"iq3_xxs", {256, 98}}, {"iq3_s", {256, 110}}, {"tq1_0", {256, 54}},   {"tq2_0", {256, 66}},
+    {"nvfp4", {64, 36}},  {"q1_0", {128, 18}},    {"q2_0", {64, 18}},
 };
 
 constexpr element_row row_of(element_type type) noexcept {
@@ -53,6 +60,9 @@ constexpr element_row row_of(element_type type) noexcept {
 }
 
 }  // namespace detail
+
+/// How many types there are, numbered from 0.
+inline constexpr std::size_t element_type_count = std::size(detail::element_rows);
 
 /// "f32", "q4_1", …; "unknown" for an unknown value.
 constexpr std::string_view to_string(element_type type) noexcept { return detail::row_of(type).name; }
