@@ -48,6 +48,21 @@ constexpr weight_storage storage_of(element_type format) {
       return weight_storage::q6_k;
     case element_type::iq4_xs:
       return weight_storage::q4_nonlinear_k;
+    case element_type::tq1_0:
+    case element_type::tq2_0:
+    case element_type::q1_0:
+    case element_type::q2_0:
+      return weight_storage::q2;
+    case element_type::iq1_s:
+    case element_type::iq1_m:
+    case element_type::iq2_xxs:
+    case element_type::iq2_xs:
+    case element_type::iq2_s:
+    case element_type::iq3_xxs:
+    case element_type::iq3_s:
+      return weight_storage::q4_table_k;
+    case element_type::nvfp4:
+      return weight_storage::nvfp4;
     default:
       return weight_storage::f32;
   }
@@ -62,6 +77,7 @@ struct stored_rows {
   const std::byte* data;
   std::int64_t count;
   std::int64_t inputs;
+  float factor = 1;  ///< of nvfp4: multiplies all scales
 };
 
 /// Writes row i into lane i of a tile that was zero.
