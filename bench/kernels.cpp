@@ -154,8 +154,9 @@ void bench_formats(const execution& run, const peaks& peak) {
   using enum cogen::element_type;
   constexpr std::int64_t row_counts[] = {1, 4, 16, 128};
   for (const cogen::element_type each :
-       {f32,  f16,  bf16, q4_0, q4_1, q5_0,   q5_1,    q8_0,    iq4_nl,      mxfp4,
-        q2_k, q3_k, q4_k, q5_k, q6_k, iq4_xs, q4_zero, q8_zero, scaled_e4m3, scaled_e2m1})
+       {f32,   f16,   bf16,  q4_0,  q4_1,   q5_0,  q5_1,    q8_0,    iq4_nl,      mxfp4,      q2_k,
+        q3_k,  q4_k,  q5_k,  q6_k,  iq4_xs, iq1_s, iq1_m,   iq2_xxs, iq2_xs,      iq2_s,      iq3_xxs,
+        iq3_s, tq1_0, tq2_0, nvfp4, q1_0,   q2_0,  q4_zero, q8_zero, scaled_e4m3, scaled_e2m1})
     bench_linear(run, {to_string(each).data(), each, 2048, 2048}, peak, row_counts);
 }
 

@@ -3,6 +3,8 @@
 #include "network/kernels/tile_layout.hpp"
 #include "quantized_rows.hpp"
 
+#include <cogen/detail/integer_block.hpp>
+
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -93,7 +95,8 @@ class plain_tiles {
            storage_ == weight_storage::q2_k || storage_ == weight_storage::q4_k || storage_ == weight_storage::q5_k;
   }
   int low_bits() const {
-    if (storage_ == weight_storage::q2_k || storage_ == weight_storage::q3_k) return 2;
+    if (storage_ == weight_storage::q2 || storage_ == weight_storage::q2_k || storage_ == weight_storage::q3_k)
+      return 2;
     return storage_ == weight_storage::q8 ? 8 : 4;
   }
   int high_bits() const {
@@ -120,11 +123,13 @@ class plain_tiles {
     const kept entry = weight(stored(row), input);
     const auto factors = static_cast<std::int64_t>(entry.factors.size());
     const std::int64_t lane = row % tile_lanes, in_block = factors > 0 ? quantized_block : group;
-    const std::int64_t scale_bytes = storage_ == weight_storage::mxfp4 ? 1 : 2;
-    const std::int64_t header = scale_bytes * tile_lanes * (has_minima() ? 2 : 1);
+    const bool halves = storage_ == weight_storage::nvfp4;
+    const std::int64_t scale_bytes = storage_ == weight_storage::mxfp4 || halves ? 1 : 2;
+    const std::int64_t header = scale_bytes * tile_lanes * (has_minima() || halves ? 2 : 1);
     const std::int64_t group_bytes = tile_lanes * (factors + (low_bits() + high_bits()) * group / 8);
-    std::byte* const block = tile_of(row) + input / in_block * (header + in_block / group * group_bytes);
-    std::memcpy(block + scale_bytes * lane, &entry.scale, static_cast<std::size_t>(scale_bytes));
+    std::byte* const block = first_block(tile_of(row)) + input / in_block * (header + in_block / group * group_bytes);
+    const std::int64_t offset = halves ? input % group / 16 * tile_lanes : 0;
+    std::memcpy(block + offset + scale_bytes * lane, &entry.scale, static_cast<std::size_t>(scale_bytes));
     if (has_minima()) std::memcpy(block + 2 * (tile_lanes + lane), &entry.minimum, 2);
     std::byte* const target = block + header + input % in_block / group * group_bytes;
     for (std::int64_t index = 0; index < factors; ++index)
@@ -133,6 +138,20 @@ class plain_tiles {
     write_bits(words, input % group, entry.value & ((1 << low_bits()) - 1), low_bits());
     if (high_bits() > 0)
       write_bits(words + 4 * tile_lanes * low_bits(), input % group, entry.value >> low_bits(), high_bits());
+  }
+
+  /// Behind what the tile begins with.
+  std::byte* first_block(std::byte* tile) const {
+    const bool halves = storage_ == weight_storage::nvfp4;
+    if (storage_ != weight_storage::q4_table_k && !halves) return tile;
+    const auto& [values, unit] = table_of(source_.format);
+    code_table_header header{.values = {}, .from_zero = {}, .unit = halves ? 1 : unit};
+    for (std::size_t code = 0; code < 16; ++code) {
+      header.values[code] = halves ? e2m1_halves[code] : values[code];
+      header.from_zero[code] = static_cast<std::uint8_t>(header.values[code] + 64);
+    }
+    std::memcpy(tile, &header, 36);
+    return tile + 64;
   }
 
   static void write_bits(std::byte* words, std::int64_t index, int value, int bits) {
@@ -188,6 +207,36 @@ class plain_tiles {
         const auto block = block_of<load::iq4_xs_block>(row, input / 256);
         return {block.scale, 0, {block.scale_of(index / 32) - 32}, block.value(index)};
       }
+      case element_type::nvfp4: {
+        const auto block = block_of<load::nvfp4_block>(row, input / 64);
+        const auto scale = block.scales[input % 64 / 16];
+        return {static_cast<std::uint16_t>(scale == 0x7F ? 0 : scale & 0x7F),
+                0,
+                {},
+                block.value(static_cast<int>(input % 64))};
+      }
+      case element_type::iq1_s:
+        return weight_of_integers<element_type::iq1_s>(row, input);
+      case element_type::iq1_m:
+        return weight_of_integers<element_type::iq1_m>(row, input);
+      case element_type::iq2_xxs:
+        return weight_of_integers<element_type::iq2_xxs>(row, input);
+      case element_type::iq2_xs:
+        return weight_of_integers<element_type::iq2_xs>(row, input);
+      case element_type::iq2_s:
+        return weight_of_integers<element_type::iq2_s>(row, input);
+      case element_type::iq3_xxs:
+        return weight_of_integers<element_type::iq3_xxs>(row, input);
+      case element_type::iq3_s:
+        return weight_of_integers<element_type::iq3_s>(row, input);
+      case element_type::tq1_0:
+        return weight_of_integers<element_type::tq1_0>(row, input);
+      case element_type::tq2_0:
+        return weight_of_integers<element_type::tq2_0>(row, input);
+      case element_type::q1_0:
+        return weight_of_integers<element_type::q1_0>(row, input);
+      case element_type::q2_0:
+        return weight_of_integers<element_type::q2_0>(row, input);
       default: {  // q6_k
         const auto block = block_of<load::q6_k_block>(row, input / 256);
         return {block.scale, 0, halves(block, index), block.value(index)};
@@ -200,6 +249,16 @@ class plain_tiles {
     Block block;
     std::memcpy(&block, row + number * std::int64_t{sizeof block}, sizeof block);
     return block;
+  }
+
+  template <element_type Type>
+  static kept weight_of_integers(const std::byte* row, std::int64_t input) {
+    constexpr auto elements = layout(Type).elements;
+    const auto block = read_integer_block<Type>(row + input / elements * layout(Type).bytes);
+    const auto index = input % elements, first = index / group * 2;
+    const int code = block.codes[index];
+    if (storage_of(Type) == weight_storage::q2) return {block.scale, 0, {}, code};
+    return {block.scale, 0, {block.factors[first], block.factors[first + 1]}, code};
   }
 
   static int nibble(const std::uint8_t (&nibbles)[16], std::int64_t index) {

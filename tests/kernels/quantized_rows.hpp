@@ -1,14 +1,19 @@
 #pragma once
 
+#include "formats/checkpoint/dequantize.hpp"
+#include "formats/checkpoint/quantized_blocks.hpp"
 #include "formats/checkpoint/scaled_blocks.hpp"
 #include "network/kernels/convert.hpp"
 #include "network/kernels/tiled_matrix.hpp"
+
+#include <cogen/detail/integer_block.hpp>
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace cogen::kernels {
@@ -33,6 +38,9 @@ inline constexpr element_type all_formats[] = {
     element_type::q4_1,    element_type::q5_0,    element_type::q5_1,        element_type::q8_0,
     element_type::iq4_nl,  element_type::mxfp4,   element_type::q2_k,        element_type::q3_k,
     element_type::q4_k,    element_type::q5_k,    element_type::q6_k,        element_type::iq4_xs,
+    element_type::iq1_s,   element_type::iq1_m,   element_type::iq2_xxs,     element_type::iq2_xs,
+    element_type::iq2_s,   element_type::iq3_xxs, element_type::iq3_s,       element_type::tq1_0,
+    element_type::tq2_0,   element_type::nvfp4,   element_type::q1_0,        element_type::q2_0,
     element_type::q4_zero, element_type::q8_zero, element_type::scaled_e4m3, element_type::scaled_e2m1};
 
 /// A number of inputs that the format can have: `inputs`, or the next whole number of blocks.
@@ -76,6 +84,30 @@ inline std::uint32_t ggml_number(element_type format) {
       return 14;
     case element_type::iq4_xs:
       return 23;
+    case element_type::iq1_s:
+      return 19;
+    case element_type::iq1_m:
+      return 29;
+    case element_type::iq2_xxs:
+      return 16;
+    case element_type::iq2_xs:
+      return 17;
+    case element_type::iq2_s:
+      return 22;
+    case element_type::iq3_xxs:
+      return 18;
+    case element_type::iq3_s:
+      return 21;
+    case element_type::tq1_0:
+      return 34;
+    case element_type::tq2_0:
+      return 35;
+    case element_type::nvfp4:
+      return 40;
+    case element_type::q1_0:
+      return 41;
+    case element_type::q2_0:
+      return 42;
     default:
       return ~0U;
   }
@@ -119,7 +151,10 @@ class row_writer {
         return add_e4m3();
       case element_type::scaled_e2m1:
         return add_e2m1();
+      case element_type::nvfp4:
+        return add_nvfp4();
       default:
+        if (has_integer_blocks(out_.format)) return add_integers();
         return is_quantized(out_.format) ? add_block() : add_number();
     }
   }
@@ -276,6 +311,37 @@ class row_writer {
     for (int index = 0; index < 32; ++index)
       out_.values.push_back(block.scales[index / 16] * numbers[block.nibbles[index % 16] >> index / 16 * 4 & 15]);
     put(block);
+  }
+
+  void add_nvfp4() {
+    load::nvfp4_block block;
+    for (auto& scale : block.scales) scale = static_cast<std::uint8_t>(engine_() % 32U);
+    for (auto& both : block.nibbles) both = static_cast<std::uint8_t>(engine_());
+    block.scales[3] |= static_cast<std::uint8_t>(engine_() % 2U << 7);  // which counts for nothing
+    if (engine_() % 8U == 0) block.scales[1] = 0x7F;
+    put_with_values({reinterpret_cast<const std::byte*>(&block), sizeof block});
+  }
+
+  void add_integers() {
+    std::vector<std::byte> block(static_cast<std::size_t>(layout(out_.format).bytes));
+    for (auto& byte : block) byte = static_cast<std::byte>(engine_());
+    const std::uint16_t scale = float_to_f16(sample(0.01F));
+    if (out_.format == element_type::iq1_m) {
+      for (std::size_t nibble = 0; nibble < 4; ++nibble)
+        block[49 + 2 * nibble] =
+            (block[49 + 2 * nibble] & std::byte{15}) | static_cast<std::byte>((scale >> 4 * nibble & 15) << 4);
+    } else {
+      std::memcpy(block.data() + integer_scale_offset(out_.format), &scale, sizeof scale);
+    }
+    put_with_values(block);
+  }
+
+  /// Of a type whose reading has been compared with another's.
+  void put_with_values(std::span<const std::byte> block) {
+    out_.bytes.insert(out_.bytes.end(), block.begin(), block.end());
+    const auto first = out_.values.size();
+    out_.values.resize(first + static_cast<std::size_t>(layout(out_.format).elements));
+    load::dequantize(out_.format, block, std::span(out_.values).subspan(first));
   }
 
   void add_block() {

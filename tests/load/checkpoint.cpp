@@ -316,6 +316,24 @@ BOOST_AUTO_TEST_CASE(links_to_nothing_are_files_that_cannot_be_read) {
   BOOST_TEST(says(refusal([&] { files.config(); }), "generation_config.json: cannot be opened: No such file"));
 }
 
+BOOST_AUTO_TEST_CASE(gguf_files_of_other_kinds_are_named) {
+  const auto refused = [](const std::vector<std::string>& entries) {
+    gguf_draft draft;
+    draft.entries = entries;
+    draft.add("in_sum2", {1}, 0, raw_floats({1}));
+    const memory_file file(draft.bytes());
+    return checkpoint_refusal(file.path());
+  };
+  BOOST_TEST(says(refused({entry_text("general.type", "imatrix")}), "is an importance matrix"));
+  const auto encoder = "has the encoder of a model's images or sounds";
+  BOOST_TEST(says(refused({entry_text("general.type", "mmproj")}), encoder));
+  BOOST_TEST(says(refused({entry_text("general.architecture", "clip")}), encoder));
+  auto model = tiny_llama();
+  model.entries.push_back(entry_text("general.type", "model"));
+  const memory_file file(model.bytes());
+  BOOST_TEST(checkpoint(file.path()).family() == "llama");
+}
+
 BOOST_AUTO_TEST_CASE(paths_that_lead_to_no_model_are_refused) {
   const temporary_folder folder;
   BOOST_TEST(says(checkpoint_refusal(folder.path()), "holds neither config.json nor a .gguf file"));

@@ -23,6 +23,13 @@ BLOCKS = {"q4_0": (18, 1), "q4_1": (20, 2), "q5_0": (22, 1), "q5_1": (24, 2), "q
 K_BLOCKS = {"q4_k": (144, 2, 0), "q5_k": (176, 2, 0), "q6_k": (210, 1, 208)}  # bytes, f16 fields, where those are
 LOW_BIT_BLOCKS = {"q2_k": (84, 2, 80), "q3_k": (110, 1, 108), "iq4_nl": (18, 1, 0), "iq4_xs": (136, 1, 0)}
 
+# Bytes, where the f16 scale is, and how many points the code book has.
+FEW_BIT_BLOCKS = {"iq1_s": (50, 0, 2048), "iq1_m": (56, None, 2048), "iq2_xxs": (66, 0, 256), "iq2_xs": (74, 0, 512),
+                  "iq2_s": (82, 0, 1024), "iq3_xxs": (98, 0, 256), "iq3_s": (110, 0, 512), "tq1_0": (54, 52, 0),
+                  "tq2_0": (66, 64, 0), "nvfp4": (36, None, 0)}
+
+Q2_0 = 42  # which gguf 0.19 does not know
+
 
 def random_blocks(rng, size, halves, count, at=0):
     blocks = rng.integers(0, 256, (count, size), dtype=np.uint8)
@@ -54,6 +61,79 @@ def mxfp4_dequantized(rng):
     blocks = rng.integers(0, 256, (12, 17), dtype=np.uint8)
     blocks[:, 0] = [0, 1, 2, 3, 100, 118, 126, 127, 128, 139, 140, 254]
     return {"mxfp4.blocks": blocks, "mxfp4.values": dequantize(blocks, GGMLQuantizationType.MXFP4).astype(np.float32)}
+
+
+def set_points(name, blocks, points):
+    """Sets which points of the code book the elements are, in order."""
+    low, high = (points & 255).astype(np.uint8), (points >> 8).astype(np.uint16)
+    if name == "iq1_s":
+        blocks[:, 2:34] = low
+        bits = blocks[:, 34:50].copy().view(np.uint16) & 0xF000
+        blocks[:, 34:50] = (bits | (high.reshape(-1, 8, 4) << [0, 3, 6, 9]).sum(2)).astype(np.uint16).view(np.uint8)
+    elif name == "iq1_m":
+        blocks[:, :32] = low
+        blocks[:, 32:48] = blocks[:, 32:48] & 0x88 | (high.reshape(-1, 16, 2) << [0, 4]).sum(2).astype(np.uint8)
+    elif name == "iq2_xxs":
+        blocks[:, 2:].reshape(-1, 8, 8)[:, :, :4] = low.reshape(-1, 8, 4)
+    elif name == "iq2_xs":
+        words = blocks[:, 2:66].copy().view(np.uint16) & 0xFE00 | points.astype(np.uint16)
+        blocks[:, 2:66] = words.view(np.uint8)
+    elif name == "iq2_s":
+        blocks[:, 2:34] = low
+        blocks[:, 66:74] = (high.reshape(-1, 8, 4) << [0, 2, 4, 6]).sum(2)
+    elif name == "iq3_xxs":
+        blocks[:, 2:66] = low
+    elif name == "iq3_s":
+        blocks[:, 2:66] = low
+        blocks[:, 66:74] = (high.reshape(-1, 8, 8) << np.arange(8)).sum(2)
+
+
+def set_scales(name, at, blocks, scales):
+    bits = scales.astype(np.float16).view(np.uint16)
+    if name == "iq1_m":
+        words = blocks[:, 48:].copy().view(np.uint16) & 0x0FFF
+        words |= (bits[:, None] >> np.array([0, 4, 8, 12], np.uint16) & 15) << np.uint16(12)
+        blocks[:, 48:] = words.view(np.uint8)
+    elif at is not None:
+        blocks[:, at : at + 2] = bits[:, None].view(np.uint8)
+
+
+def few_bit_blocks(rng, name, count=12):
+    """Every point of a code book, each at least once; of nvfp4, every scale."""
+    size, at, book = FEW_BIT_BLOCKS[name]
+    in_block = 64 if name.startswith("iq3") else 32
+    count = max(count, book // in_block, 64 if name == "nvfp4" else 0)
+    blocks = rng.integers(0, 256, (count, size), dtype=np.uint8)
+    if book:
+        points = np.concatenate([rng.permutation(book) for _ in range(-(-count * in_block // book))])
+        set_points(name, blocks, points[: count * in_block].reshape(count, in_block))
+    if name == "nvfp4":
+        blocks[:, :4] = rng.permutation(256).reshape(64, 4)
+    scales = rng.normal(0, 1, count).astype(np.float16)
+    scales[:4] = 6e-8, -6e-5, 65504, 0
+    set_scales(name, at, blocks, scales)
+    return blocks
+
+
+def few_bit_dequantized(rng):
+    tensors = {}
+    for name in FEW_BIT_BLOCKS:
+        blocks = few_bit_blocks(rng, name)
+        tensors[name + ".blocks"] = blocks
+        tensors[name + ".values"] = dequantize(blocks, GGMLQuantizationType[name.upper()]).astype(np.float32)
+    return tensors | one_and_two_bits(rng)
+
+
+def one_and_two_bits(rng):
+    """Q1_0 and Q2_0, which the package gguf does not dequantize: bits from the low one of a byte on."""
+    tensors = {}
+    for name, bits in (("q1_0", 1), ("q2_0", 2)):
+        blocks = random_blocks(rng, 18, 1, 12)
+        codes = np.unpackbits(blocks[:, 2:], axis=1, bitorder="little").reshape(12, -1, bits) @ (1 << np.arange(bits))
+        values = (2 * codes - 1 if bits == 1 else codes - 1).astype(np.float32)
+        tensors[name + ".blocks"] = blocks
+        tensors[name + ".values"] = blocks[:, :2].copy().view(np.float16).astype(np.float32) * values
+    return tensors
 
 
 def halves(rng):
@@ -158,6 +238,26 @@ def write_low_bit_gguf(path):
     writer.close()
 
 
+def write_few_bit_gguf(path):
+    """The same of those with code books or three values, and of NVFP4; one row each."""
+    writer = GGUFWriter(path, "llama")
+    writer.add_block_count(1)
+    rng = np.random.default_rng(18)
+    for name, (size, at, _) in FEW_BIT_BLOCKS.items():
+        blocks = rng.integers(0, 256, (4 if name == "nvfp4" else 1, size), np.uint8)
+        set_scales(name, at, blocks, rng.normal(0, 0.01, len(blocks)))
+        writer.add_tensor(name + ".weight", blocks.reshape(1, -1), raw_dtype=GGMLQuantizationType[name.upper()])
+    bits = rng.integers(0, 256, (1, 36), np.uint8)
+    bits[:, [1, 19]] = 0x20  # of the scales
+    writer.add_tensor("q1_0.weight", bits, raw_dtype=GGMLQuantizationType.Q1_0)
+    GGML_QUANT_SIZES.setdefault(Q2_0, (64, 18))
+    writer.add_tensor("q2_0.weight", bits, raw_dtype=Q2_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
 def split_seeds(folder):
     """The parts of package.gguf, as gguf writes them."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -174,6 +274,7 @@ def split_seeds(folder):
 
 def write_seeds():
     write_low_bit_gguf(CORPUS / "gguf" / "low_bits.gguf")
+    write_few_bit_gguf(CORPUS / "gguf" / "few_bits.gguf")
     split_seeds(CORPUS / "gguf_parts")
     index = {"metadata": {"total_size": 12},
              "weight_map": {"a": "one.safetensors", "b": "one.safetensors", "c": "two.safetensors"}}
@@ -193,6 +294,7 @@ def main():
     save_file(k_dequantized(np.random.default_rng(11)), DATA / "k_quants.safetensors")
     low_bits = k_dequantized(np.random.default_rng(13), LOW_BIT_BLOCKS) | mxfp4_dequantized(np.random.default_rng(14))
     save_file(low_bits, DATA / "low_bit_quants.safetensors")
+    save_file(few_bit_dequantized(np.random.default_rng(19)), DATA / "few_bit_quants.safetensors")
     save_file({"b": np.arange(6, dtype=np.int32).reshape(2, 3), "a": np.array(1.5), "flags": np.array([True, False]),
                "empty": np.zeros((0, 4), dtype=np.float16)}, DATA / "package.safetensors", metadata={"format": "pt"})
     write_gguf(DATA / "package.gguf")

@@ -22,7 +22,8 @@ std::filesystem::path data(const char* name) { return cogen::test::test_data() /
 
 const safetensors_file& reference(const std::string& name) {
   static const safetensors_file numbers(data("numbers.safetensors")), k_quants(data("k_quants.safetensors")),
-      low_bit_quants(data("low_bit_quants.safetensors"));
+      low_bit_quants(data("low_bit_quants.safetensors")), few_bit_quants(data("few_bit_quants.safetensors"));
+  if (few_bit_quants.find(name) != nullptr) return few_bit_quants;
   if (low_bit_quants.find(name) != nullptr) return low_bit_quants;
   return k_quants.find(name) != nullptr ? k_quants : numbers;
 }
@@ -43,11 +44,15 @@ bool same_bits(float a, float b) { return std::bit_cast<std::uint32_t>(a) == std
 BOOST_AUTO_TEST_SUITE(numbers)
 
 BOOST_AUTO_TEST_CASE(blocks_have_the_values_of_the_gguf_package) {
-  for (const auto type :
-       {cogen::element_type::q4_0, cogen::element_type::q4_1, cogen::element_type::q5_0, cogen::element_type::q5_1,
-        cogen::element_type::q8_0, cogen::element_type::q4_k, cogen::element_type::q5_k, cogen::element_type::q6_k,
-        cogen::element_type::q2_k, cogen::element_type::q3_k, cogen::element_type::iq4_nl, cogen::element_type::iq4_xs,
-        cogen::element_type::mxfp4}) {
+  for (const auto type : {cogen::element_type::q4_0,    cogen::element_type::q4_1,   cogen::element_type::q5_0,
+                          cogen::element_type::q5_1,    cogen::element_type::q8_0,   cogen::element_type::q4_k,
+                          cogen::element_type::q5_k,    cogen::element_type::q6_k,   cogen::element_type::q2_k,
+                          cogen::element_type::q3_k,    cogen::element_type::iq4_nl, cogen::element_type::iq4_xs,
+                          cogen::element_type::mxfp4,   cogen::element_type::iq1_s,  cogen::element_type::iq1_m,
+                          cogen::element_type::iq2_xxs, cogen::element_type::iq2_xs, cogen::element_type::iq2_s,
+                          cogen::element_type::iq3_xxs, cogen::element_type::iq3_s,  cogen::element_type::tq1_0,
+                          cogen::element_type::tq2_0,   cogen::element_type::nvfp4,  cogen::element_type::q1_0,
+                          cogen::element_type::q2_0}) {
     const std::string name(to_string(type));
     const auto blocks = values<std::byte>(name + ".blocks");
     const auto expected = values<float>(name + ".values");

@@ -595,20 +595,23 @@ BOOST_AUTO_TEST_CASE(a_bart_that_says_otherwise_is_refused) {
 
 // Files of sessions and prefixes hold fingerprints, and those hold the numbers of types.
 BOOST_AUTO_TEST_CASE(types_keep_their_numbers) {
-  constexpr const char* names[] = {"f32",     "f16",     "bf16",        "f64",        "i8",    "i16",     "i32",
-                                   "i64",     "u8",      "u16",         "u32",        "u64",   "boolean", "q4_0",
-                                   "q4_1",    "q5_0",    "q5_1",        "q8_0",       "q4_k",  "q5_k",    "q6_k",
-                                   "q2_k",    "q3_k",    "iq4_nl",      "iq4_xs",     "mxfp4", "f8_e4m3", "f8_e8m0",
-                                   "q4_zero", "q8_zero", "scaled_e4m3", "scaled_e2m1"};
+  constexpr const char* names[] = {
+      "f32",   "f16",     "bf16",    "f64",     "i8",      "i16",     "i32",         "i64",        "u8",
+      "u16",   "u32",     "u64",     "boolean", "q4_0",    "q4_1",    "q5_0",        "q5_1",       "q8_0",
+      "q4_k",  "q5_k",    "q6_k",    "q2_k",    "q3_k",    "iq4_nl",  "iq4_xs",      "mxfp4",      "iq1_s",
+      "iq1_m", "iq2_xxs", "iq2_xs",  "iq2_s",   "iq3_xxs", "iq3_s",   "tq1_0",       "tq2_0",      "nvfp4",
+      "q1_0",  "q2_0",    "f8_e4m3", "f8_e8m0", "q4_zero", "q8_zero", "scaled_e4m3", "scaled_e2m1"};
   for (std::size_t number = 0; number < std::size(names); ++number)
     BOOST_TEST(to_string(static_cast<element_type>(number)) == names[number]);
   BOOST_TEST(static_cast<int>(element_type::q8_0) == 17);
   BOOST_TEST(static_cast<int>(element_type::mxfp4) == 25);
-  BOOST_TEST(static_cast<int>(element_type::scaled_e2m1) == 31);
+  BOOST_TEST(static_cast<int>(element_type::q2_0) == 37);
+  BOOST_TEST(static_cast<int>(element_type::scaled_e2m1) == 43);
+  BOOST_TEST(element_type_count == std::size(names));
 }
 
 BOOST_AUTO_TEST_CASE(a_number_of_no_type_is_unknown) {
-  const auto none = static_cast<element_type>(detail::element_types);
+  const auto none = static_cast<element_type>(element_type_count);
   BOOST_TEST(to_string(none) == "unknown");
   BOOST_TEST(layout(none).bytes == 0);
   BOOST_TEST(!is_quantized(none));

@@ -86,10 +86,12 @@ BOOST_AUTO_TEST_CASE(numbers_in_4_bits_are_off_by_half_a_step_of_their_group) {
 
 /// In the order of element_type, and all that are quantized.
 constexpr element_type types[] = {
-    element_type::q4_0,   element_type::q4_1,    element_type::q5_0,    element_type::q5_1,
-    element_type::q8_0,   element_type::iq4_nl,  element_type::mxfp4,   element_type::q2_k,
-    element_type::q3_k,   element_type::q4_k,    element_type::q5_k,    element_type::q6_k,
-    element_type::iq4_xs, element_type::q4_zero, element_type::q8_zero, element_type::scaled_e2m1};
+    element_type::q4_0,    element_type::q4_1,    element_type::q5_0,       element_type::q5_1,    element_type::q8_0,
+    element_type::iq4_nl,  element_type::mxfp4,   element_type::q2_k,       element_type::q3_k,    element_type::q4_k,
+    element_type::q5_k,    element_type::q6_k,    element_type::iq4_xs,     element_type::iq1_s,   element_type::iq1_m,
+    element_type::iq2_xxs, element_type::iq2_xs,  element_type::iq2_s,      element_type::iq3_xxs, element_type::iq3_s,
+    element_type::tq1_0,   element_type::tq2_0,   element_type::nvfp4,      element_type::q1_0,    element_type::q2_0,
+    element_type::q4_zero, element_type::q8_zero, element_type::scaled_e2m1};
 
 kernels::encoder_rows random_rows(element_type type) { return kernels::random_rows(type, 3, 512, 7); }
 
@@ -123,6 +125,12 @@ BOOST_AUTO_TEST_CASE(codes_are_packed_in_as_few_bits_as_hold_them) {
   for (const auto type : {element_type::q6_k, element_type::q3_k}) packed_as(int6, {type});
   for (const auto type : {element_type::q8_0, element_type::iq4_nl, element_type::iq4_xs})
     packed_as(int8_groups, {type});
+  for (const auto type : {element_type::q1_0, element_type::q2_0, element_type::tq1_0, element_type::tq2_0})
+    packed_as(int4, {type});
+  for (const auto type : {element_type::iq1_s, element_type::iq3_s}) packed_as(int5, {type});
+  for (const auto type : {element_type::iq1_m, element_type::nvfp4}) packed_as(int6, {type});
+  for (const auto type : {element_type::iq2_xxs, element_type::iq3_xxs}) packed_as(int8_groups, {type});
+  for (const auto type : {element_type::iq2_xs, element_type::iq2_s}) packed_as(int8_zeros, {type});
   packed_as(int6_zeros, {element_type::q2_k});
   packed_as(mxfp4, {element_type::mxfp4, element_type::mxfp4});
   packed_as(int5, {element_type::q5_k, element_type::q4_0, element_type::q4_k});

@@ -8,6 +8,7 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace cogen::test {
@@ -52,6 +53,38 @@ BOOST_AUTO_TEST_CASE(a_single_row_may_be_a_vector) {
   const weights::named_rows row{.name = "some.weight", .rows = 1, .may_be_vector = true};
   BOOST_TEST((rows_of({3}, row, 3) == numbers{0, 1, 2}));
   BOOST_TEST((rows_of({3, 1}, row, 3) == numbers{0, 1, 2}));
+}
+
+/// Of a tensor of three matrices of ones in NVFP4, of which each has one of these factors.
+weights::matrix_rows ones_with_factors(const load::checkpoint& files, std::int64_t index) {
+  return {files, weights::named_rows{.name = "some.weight", .rows = 2, .stack = 3, .index = index}, 64};
+}
+
+std::string ones_and_factors(const numbers& factors) {
+  auto draft = two_layers_of("llama", 32, {}, {});
+  const auto block = std::string(4, '\x38') + std::string(32, '\x22');
+  std::string blocks;
+  for (int row = 0; row < 6; ++row) blocks += block;
+  draft.add("some.weight", {64, 2, 3}, 40, blocks);
+  if (!factors.empty()) draft.add("some.scale", {factors.size()}, 0, raw_floats(factors));
+  return draft.bytes();
+}
+
+BOOST_AUTO_TEST_CASE(a_matrix_of_nvfp4_has_its_factor) {
+  const memory_file with(ones_and_factors({2, 3, 5})), without(ones_and_factors({})), wrong(ones_and_factors({2, 3}));
+  numbers read(128);
+  const load::checkpoint files(with.path());
+  const auto second = ones_with_factors(files, 1);
+  BOOST_TEST(second.factor() == 3);
+  BOOST_TEST(second.factor_source()->name() == "some.scale");
+  second.read_as_float(0, 2, read);
+  BOOST_TEST(read == numbers(128, 3), boost::test_tools::per_element());
+  const load::checkpoint plain(without.path());
+  BOOST_TEST(ones_with_factors(plain, 1).factor() == 1);
+  ones_with_factors(plain, 1).read_as_float(0, 2, read);
+  BOOST_TEST(read == numbers(128, 1), boost::test_tools::per_element());
+  const load::checkpoint misshapen(wrong.path());
+  BOOST_CHECK_THROW(ones_with_factors(misshapen, 1), load::load_error);
 }
 
 BOOST_AUTO_TEST_CASE(another_number_of_experts_is_refused) {

@@ -92,7 +92,8 @@ const names basic_headers = {
     "token.hpp",           "sampling_params.hpp", "error.hpp", "load_model.hpp",      "fwd.hpp",
     "gguf_vocabulary.hpp", "clock.hpp",           "guide.hpp", "response_format.hpp", "tool_call.hpp",
     "byte_stream.hpp"};
-const names shared_values = {"slot_footprint.hpp", "slot_fork.hpp", "element_type.hpp", "half.hpp", "matrix.hpp"};
+const names shared_values = {"slot_footprint.hpp", "slot_fork.hpp",  "element_type.hpp", "half.hpp",
+                             "matrix.hpp",         "code_books.hpp", "integer_block.hpp"};
 const std::map<std::string, std::string, std::less<>> faces = {
     {"model.hpp", "network/nn"},        {"policy.hpp", "scheduler"},        {"indirect.hpp", "formats/json"},
     {"sampling_batch.hpp", "sampling"}, {"completion.hpp", "engine/async"}, {"engine_executor.hpp", "engine/async"},

@@ -113,14 +113,27 @@ void add_what_tensors_tell(const gguf_file& file, model_config& config) {
   if (config.rope.rotary_dim > 0) add_listed_frequencies(file, config.rope);
 }
 
+// Files of llama.cpp's tools that hold no model.
+void refuse_other_kinds(const gguf_file& file) {
+  const auto is = [&](std::string_view key, std::string_view text) {
+    const auto* value = file.metadata(key);
+    const auto* string = value ? std::get_if<std::string>(value) : nullptr;
+    return string && *string == text;
+  };
+  if (is("general.type", "imatrix"))
+    refuse(file.path().string(), "is an importance matrix, with which models are quantized, and no model");
+  if (is("general.type", "mmproj") || is("general.architecture", "clip"))
+    refuse(file.path().string(), "has the encoder of a model's images or sounds; that of its text is another file");
+}
+
 bool is_output_matrix(const tensor_info& tensor) {
   constexpr std::string_view endings[] = {"head.weight", "embed_out.weight", "output.weight"};
   return std::ranges::any_of(endings, [&](std::string_view ending) { return tensor.name.ends_with(ending); });
 }
 
 bool may_always_be_there(std::string_view name, bool tied) {
-  return name.ends_with("rotary_emb.inv_freq") || name == listed_frequencies || name == short_factors ||
-         name == long_factors || (tied && name == "lm_head.weight");
+  return name.ends_with("rotary_emb.inv_freq") || name.ends_with(".input_scale") || name == listed_frequencies ||
+         name == short_factors || name == long_factors || (tied && name == "lm_head.weight");
 }
 
 }  // namespace
@@ -139,6 +152,7 @@ struct checkpoint::contents {
       auto file = std::make_unique<const gguf_file>(gguf_path(path));
       gguf = file.get();
       tensors = std::move(file);
+      refuse_other_kinds(*gguf);
       fields.emplace(config_fields::from_gguf(*gguf));
       views.emplace(*gguf, *fields);
       family = fields->family();

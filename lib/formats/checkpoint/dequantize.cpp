@@ -3,6 +3,7 @@
 #include "formats/checkpoint/scaled_blocks.hpp"
 
 #include <cogen/detail/half.hpp>
+#include <cogen/detail/integer_block.hpp>
 
 #include <fmt/format.h>
 
@@ -145,12 +146,30 @@ void expand(const scaled_e2m1_block& block, float* out) {
                  [&](int q, int i) { return block.scales[i / 16] * (0.5F * static_cast<float>(e2m1_halves[q])); });
 }
 
+void expand(const nvfp4_block& block, float* out) {
+  for (int i = 0; i < 64; ++i) out[i] = block.scale_of(i / 16) / 2 * static_cast<float>(e2m1_halves[block.value(i)]);
+}
+
 template <class Block>
 void expand_all(std::span<const std::byte> blocks, float* out, std::int64_t elements) {
   for (; !blocks.empty(); blocks = blocks.subspan(sizeof(Block)), out += elements) {
     Block block;
     std::memcpy(&block, blocks.data(), sizeof(Block));
     expand(block, out);
+  }
+}
+
+template <element_type Type>
+void expand_integers(std::span<const std::byte> blocks, float* out) {
+  constexpr auto elements = static_cast<int>(layout(Type).elements);
+  constexpr auto bytes = static_cast<std::size_t>(layout(Type).bytes);
+  const auto& [values, unit] = table_of(Type);
+  for (; !blocks.empty(); blocks = blocks.subspan(bytes), out += elements) {
+    const auto block = read_integer_block<Type>(blocks.data());
+    const float scale = unit * f16_to_f32(block.scale);
+    for (int i = 0; i < elements; ++i)
+      out[i] = scale * static_cast<float>(block.factors[i / integer_block::group]) *
+               static_cast<float>(values[block.codes[i]]);
   }
 }
 
@@ -225,6 +244,30 @@ void dequantize(element_type type, std::span<const std::byte> blocks, std::span<
       return expand_all<scaled_e4m3_block>(blocks, out.data(), elements);
     case element_type::scaled_e2m1:
       return expand_all<scaled_e2m1_block>(blocks, out.data(), elements);
+    case element_type::nvfp4:
+      return expand_all<nvfp4_block>(blocks, out.data(), elements);
+    case element_type::iq1_s:
+      return expand_integers<element_type::iq1_s>(blocks, out.data());
+    case element_type::iq1_m:
+      return expand_integers<element_type::iq1_m>(blocks, out.data());
+    case element_type::iq2_xxs:
+      return expand_integers<element_type::iq2_xxs>(blocks, out.data());
+    case element_type::iq2_xs:
+      return expand_integers<element_type::iq2_xs>(blocks, out.data());
+    case element_type::iq2_s:
+      return expand_integers<element_type::iq2_s>(blocks, out.data());
+    case element_type::iq3_xxs:
+      return expand_integers<element_type::iq3_xxs>(blocks, out.data());
+    case element_type::iq3_s:
+      return expand_integers<element_type::iq3_s>(blocks, out.data());
+    case element_type::tq1_0:
+      return expand_integers<element_type::tq1_0>(blocks, out.data());
+    case element_type::tq2_0:
+      return expand_integers<element_type::tq2_0>(blocks, out.data());
+    case element_type::q1_0:
+      return expand_integers<element_type::q1_0>(blocks, out.data());
+    case element_type::q2_0:
+      return expand_integers<element_type::q2_0>(blocks, out.data());
     default:
       return;
   }

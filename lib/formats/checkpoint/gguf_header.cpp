@@ -152,46 +152,33 @@ struct ggml_type {
   std::optional<element_type> read_as = std::nullopt;
 };
 
-constexpr ggml_type ggml_types[] = {{0, "F32", element_type::f32},
-                                    {1, "F16", element_type::f16},
-                                    {2, "Q4_0", element_type::q4_0},
-                                    {3, "Q4_1", element_type::q4_1},
-                                    {6, "Q5_0", element_type::q5_0},
-                                    {7, "Q5_1", element_type::q5_1},
-                                    {8, "Q8_0", element_type::q8_0},
-                                    {9, "Q8_1"},
-                                    {10, "Q2_K", element_type::q2_k},
-                                    {11, "Q3_K", element_type::q3_k},
-                                    {12, "Q4_K", element_type::q4_k},
-                                    {13, "Q5_K", element_type::q5_k},
-                                    {14, "Q6_K", element_type::q6_k},
-                                    {15, "Q8_K"},
-                                    {16, "IQ2_XXS"},
-                                    {17, "IQ2_XS"},
-                                    {18, "IQ3_XXS"},
-                                    {19, "IQ1_S"},
-                                    {20, "IQ4_NL", element_type::iq4_nl},
-                                    {21, "IQ3_S"},
-                                    {22, "IQ2_S"},
-                                    {23, "IQ4_XS", element_type::iq4_xs},
-                                    {24, "I8", element_type::i8},
-                                    {25, "I16", element_type::i16},
-                                    {26, "I32", element_type::i32},
-                                    {27, "I64", element_type::i64},
-                                    {28, "F64", element_type::f64},
-                                    {29, "IQ1_M"},
-                                    {30, "BF16", element_type::bf16},
-                                    {34, "TQ1_0"},
-                                    {35, "TQ2_0"},
-                                    {39, "MXFP4", element_type::mxfp4}};
+constexpr ggml_type ggml_types[] = {{0, "F32", element_type::f32},          {1, "F16", element_type::f16},
+                                    {2, "Q4_0", element_type::q4_0},        {3, "Q4_1", element_type::q4_1},
+                                    {6, "Q5_0", element_type::q5_0},        {7, "Q5_1", element_type::q5_1},
+                                    {8, "Q8_0", element_type::q8_0},        {9, "Q8_1"},
+                                    {10, "Q2_K", element_type::q2_k},       {11, "Q3_K", element_type::q3_k},
+                                    {12, "Q4_K", element_type::q4_k},       {13, "Q5_K", element_type::q5_k},
+                                    {14, "Q6_K", element_type::q6_k},       {15, "Q8_K"},
+                                    {16, "IQ2_XXS", element_type::iq2_xxs}, {17, "IQ2_XS", element_type::iq2_xs},
+                                    {18, "IQ3_XXS", element_type::iq3_xxs}, {19, "IQ1_S", element_type::iq1_s},
+                                    {20, "IQ4_NL", element_type::iq4_nl},   {21, "IQ3_S", element_type::iq3_s},
+                                    {22, "IQ2_S", element_type::iq2_s},     {23, "IQ4_XS", element_type::iq4_xs},
+                                    {24, "I8", element_type::i8},           {25, "I16", element_type::i16},
+                                    {26, "I32", element_type::i32},         {27, "I64", element_type::i64},
+                                    {28, "F64", element_type::f64},         {29, "IQ1_M", element_type::iq1_m},
+                                    {30, "BF16", element_type::bf16},       {34, "TQ1_0", element_type::tq1_0},
+                                    {35, "TQ2_0", element_type::tq2_0},     {39, "MXFP4", element_type::mxfp4},
+                                    {40, "NVFP4", element_type::nvfp4},     {41, "Q1_0", element_type::q1_0},
+                                    {42, "Q2_0", element_type::q2_0}};
 
 element_type known_type(const header_cursor& cursor, std::uint32_t number) {
   const auto* type = std::ranges::find(ggml_types, number, &ggml_type::number);
   const bool is_known = type != std::end(ggml_types);
   if (is_known && type->read_as) return *type->read_as;
   cursor.refuse(
-      "GGML type {} ({}) is not read; F32, F16, BF16, F64, I8 to I64, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, "
-      "IQ4_NL, IQ4_XS and MXFP4 are",
+      "GGML type {} ({}) is not read; F32, F16, BF16, F64, I8 to I64, Q1_0, Q2_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K "
+      "to "
+      "Q6_K, IQ1_S to IQ4_XS, TQ1_0, TQ2_0, MXFP4 and NVFP4 are",
       number, is_known ? type->name : "unknown");
 }
 

@@ -4,6 +4,7 @@
 #include "formats/checkpoint/scaled_blocks.hpp"
 
 #include <cogen/detail/half.hpp>
+#include <cogen/detail/integer_block.hpp>
 
 #include <fmt/format.h>
 
@@ -86,15 +87,37 @@ std::string describe(std::string_view name, std::uint16_t bits, std::uint16_t li
   return fmt::format("the {} {}; magnitudes up to {} are allowed", name, f16_to_f32(bits), f16_to_f32(limit));
 }
 
-// Blocks with a scale of 16 bits at `offset` which the codes of a block, its smaller scales among them, multiply so
-// many times.
-template <class Block>
-std::optional<bad_number> first_bad_scale(std::span<const std::byte> blocks, std::size_t offset, float codes) {
+// Blocks of so many bytes with a scale of 16 bits at `offset` which the codes of a block, its smaller scales among
+// them, multiply so many times.
+template <std::size_t Bytes>
+std::optional<bad_number> first_bad_scale_in(std::span<const std::byte> blocks, std::size_t offset, float codes) {
   using limit = limits<std::uint16_t, std::uint16_t>;
   const auto largest = largest_scale_bits(codes);
-  return first_beyond<sizeof(Block)>(
-      blocks, offset, limit::carry(largest, 0), limit::signs,
-      [&](const std::byte* bytes) { return describe("scale", half_at(bytes), largest); });
+  return first_beyond<Bytes>(blocks, offset, limit::carry(largest, 0), limit::signs,
+                             [&](const std::byte* bytes) { return describe("scale", half_at(bytes), largest); });
+}
+
+template <class Block>
+std::optional<bad_number> first_bad_scale(std::span<const std::byte> blocks, std::size_t offset, float codes) {
+  return first_bad_scale_in<sizeof(Block)>(blocks, offset, codes);
+}
+
+// Of a type with integer blocks.
+template <element_type Type>
+std::optional<bad_number> first_bad_scale(std::span<const std::byte> blocks, float codes) {
+  constexpr auto bytes = static_cast<std::size_t>(layout(Type).bytes);
+  return first_bad_scale_in<bytes>(blocks, static_cast<std::size_t>(integer_scale_offset(Type)), codes);
+}
+
+template <>
+std::optional<bad_number> first_bad_scale<element_type::iq1_m>(std::span<const std::byte> blocks, float codes) {
+  constexpr auto bytes = static_cast<std::size_t>(layout(element_type::iq1_m).bytes);
+  const auto largest = largest_scale_bits(codes);
+  for (std::int64_t number = 0; !blocks.empty(); blocks = blocks.subspan(bytes), ++number) {
+    const auto scale = cogen::detail::iq1_m_scale(blocks.data());
+    if (is_beyond(scale, largest)) return bad_number{number, describe("scale", scale, largest)};
+  }
+  return std::nullopt;
 }
 
 // The same with a minimum behind the scale.
@@ -160,6 +183,7 @@ std::optional<bad_number> first_bad_e4m3(std::span<const std::byte> blocks) {
 
 std::optional<bad_number> first_bad_number(element_type type, std::span<const std::byte> blocks) {
   constexpr float scales_of_4_bits = 15, scales_of_6_bits = 63, signed_scales_of_6_bits = 32;
+  constexpr float odd_scales_of_3_bits = 15, odd_scales_of_4_bits = 31;
   switch (type) {
     case element_type::f32:
       return first_bad_element<std::uint32_t>(blocks, 0x7F7FFFFF, [](auto bits) { return std::bit_cast<float>(bits); });
@@ -204,6 +228,28 @@ std::optional<bad_number> first_bad_number(element_type type, std::span<const st
       return first_bad_e4m3(blocks);
     case element_type::scaled_e2m1:
       return first_bad_float<scaled_e2m1_block>(blocks, 6, 2);
+    case element_type::iq1_s:
+      return first_bad_scale<element_type::iq1_s>(blocks, odd_scales_of_3_bits * 9 / 8);
+    case element_type::iq1_m:
+      return first_bad_scale<element_type::iq1_m>(blocks, odd_scales_of_3_bits * 9 / 8);
+    case element_type::iq2_xxs:
+      return first_bad_scale<element_type::iq2_xxs>(blocks, odd_scales_of_4_bits * 43 / 8);
+    case element_type::iq2_xs:
+      return first_bad_scale<element_type::iq2_xs>(blocks, odd_scales_of_4_bits * 43 / 8);
+    case element_type::iq2_s:
+      return first_bad_scale<element_type::iq2_s>(blocks, odd_scales_of_4_bits * 43 / 8);
+    case element_type::iq3_xxs:
+      return first_bad_scale<element_type::iq3_xxs>(blocks, odd_scales_of_4_bits * 62 / 4);
+    case element_type::iq3_s:
+      return first_bad_scale<element_type::iq3_s>(blocks, odd_scales_of_4_bits * 15);
+    case element_type::tq1_0:
+      return first_bad_scale<element_type::tq1_0>(blocks, 1);
+    case element_type::tq2_0:
+      return first_bad_scale<element_type::tq2_0>(blocks, 2);
+    case element_type::q1_0:
+      return first_bad_scale<element_type::q1_0>(blocks, 1);
+    case element_type::q2_0:
+      return first_bad_scale<element_type::q2_0>(blocks, 2);
     default:
       return std::nullopt;
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cogen/detail/element_type.hpp>
+#include <cogen/detail/half.hpp>
 
 #include <cstdint>
 
@@ -152,6 +153,21 @@ struct mxfp4_block {
   std::uint8_t nibbles[16];
 };
 
+/// w[i] = scale_of(i / 16) / 2 * e2m1_halves[value(i)]. Of each 16 elements the first eight are the low nibbles of
+/// eight bytes.
+struct nvfp4_block {
+  std::uint8_t scales[4];
+  std::uint8_t nibbles[32];
+
+  /// The code of element i, without scale.
+  constexpr int value(int i) const { return nibbles[i / 16 * 8 + i % 8] >> i / 8 % 2 * 4 & 15; }
+  /// Scale g of four, E4M3 without a sign. The code that is NaN elsewhere is 0.
+  float scale_of(int g) const {
+    const int bits = scales[g] == 0x7F ? 0 : scales[g] & 0x7F;
+    return 256 * f16_to_f32(static_cast<std::uint16_t>(bits << 7));  // whose exponent is that of f16 less 8
+  }
+};
+
 /// Whether a block lies as a file has it.
 template <class Block>
 constexpr bool is_stored_as(element_type type) {
@@ -171,5 +187,6 @@ static_assert(is_stored_as<q3_k_block>(element_type::q3_k));
 static_assert(is_stored_as<iq4_nl_block>(element_type::iq4_nl));
 static_assert(is_stored_as<iq4_xs_block>(element_type::iq4_xs));
 static_assert(is_stored_as<mxfp4_block>(element_type::mxfp4));
+static_assert(is_stored_as<nvfp4_block>(element_type::nvfp4));
 
 }  // namespace cogen::load

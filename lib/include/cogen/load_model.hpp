@@ -53,9 +53,10 @@ enum class device_weights : std::uint8_t {
 
   /// The codes of quantized matrices as the file has them, with the scales of their groups rounded to bfloat16, or
   /// float16 where the file's weights are. MXFP4 takes 4.5 bits a number, Q4_0, Q4_1 and Q4_K 5, Q5_0, Q5_1 and Q5_K 6,
-  /// Q6_K 7, Q8_0 8.5. Others take more than in the file: Q3_K 7, Q2_K 8, IQ4_NL and IQ4_XS 8.5. Matrices that one
-  /// product multiplies by, such as those of queries, keys and values, get a form that holds the codes of all: Q4_K or
-  /// Q5_K beside Q6_K 8 bits, anything else beside Q8_0 up to 10. Where one of them is not quantized, they are whole.
+  /// Q6_K 7, Q8_0 8.5. Others take more than in the file: Q1_0, Q2_0, TQ1_0 and TQ2_0 5, IQ1_S and IQ3_S 6, IQ1_M, Q3_K
+  /// and NVFP4 7, Q2_K 8, IQ2_XXS, IQ3_XXS, IQ4_NL and IQ4_XS 8.5, IQ2_XS and IQ2_S 10. Matrices that one product
+  /// multiplies by, such as those of queries, keys and values, get a form that holds the codes of all: Q4_K or Q5_K
+  /// beside Q6_K 8 bits, anything else beside Q8_0 up to 10. Where one of them is not quantized, they are whole.
   stored,
 };
 

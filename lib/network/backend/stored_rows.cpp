@@ -2,6 +2,8 @@
 
 #include "formats/checkpoint/scaled_blocks.hpp"
 
+#include <cogen/detail/integer_block.hpp>
+
 #include <c10/util/Half.h>
 
 #include <algorithm>
@@ -20,6 +22,11 @@ using kernels::weight_packing;
 /// Of a type's codes as code_of() has them.
 std::optional<packed_form> stored_form(element_type type) {
   switch (type) {
+    case element_type::q1_0:
+    case element_type::q2_0:
+    case element_type::tq1_0:
+    case element_type::tq2_0:
+      return packed_form{3, 32, false};
     case element_type::q2_k:
       return packed_form{2, 16, true};
     case element_type::q3_k:
@@ -32,12 +39,23 @@ std::optional<packed_form> stored_form(element_type type) {
       return packed_form{4, 32, true};
     case element_type::q5_0:
     case element_type::mxfp4:
+    case element_type::iq1_s:
+    case element_type::iq3_s:
       return packed_form{5, 32, false};
+    case element_type::iq1_m:
+    case element_type::nvfp4:
+      return packed_form{5, 16, false};
     case element_type::q5_1:
     case element_type::q5_k:
       return packed_form{5, 32, true};
     case element_type::q6_k:
       return packed_form{6, 16, false};
+    case element_type::iq2_xs:
+    case element_type::iq2_s:
+      return packed_form{7, 16, false};
+    case element_type::iq2_xxs:
+    case element_type::iq3_xxs:
+      return packed_form{7, 32, false};
     case element_type::q8_0:
     case element_type::iq4_nl:
     case element_type::iq4_xs:
@@ -83,6 +101,7 @@ int code_of(const load::mxfp4_block& block, int i) { return e2m1_halves[nibble(b
 int code_of(const load::q4_zero_block& block, int i) { return nibble(block, i) - 8; }
 int code_of(const load::q8_zero_block& block, int i) { return block.codes[i] - 128; }
 int code_of(const load::scaled_e2m1_block& block, int i) { return e2m1_halves[nibble(block, i)]; }
+int code_of(const load::nvfp4_block& block, int i) { return e2m1_halves[block.value(i)]; }
 
 float half(std::uint16_t bits) { return static_cast<float>(c10::Half(bits, c10::Half::from_bits())); }
 float half(std::uint16_t bits, int times) { return half(bits) * static_cast<float>(times); }
@@ -134,11 +153,43 @@ group_scale scale_of(const load::q8_zero_block& block, int) {
   return {block.scale, block.scale * static_cast<float>(128 - block.zero)};
 }
 group_scale scale_of(const load::scaled_e2m1_block& block, int i) { return {block.scales[i / 16] / 2}; }
+group_scale scale_of(const load::nvfp4_block& block, int i) { return {block.scale_of(i / 16) / 2}; }
 
 /// MXFP4 as it is.
 struct e2m1_block : load::mxfp4_block {};
 int code_of(const e2m1_block& block, int i) { return nibble(block, i); }
 group_scale scale_of(const e2m1_block& block, int) { return {std::ldexp(1.0F, block.exponent - 127)}; }
+
+/// One that has been taken apart.
+template <element_type Type>
+struct integers_of {
+  integer_block block;
+};
+template <element_type Type>
+int code_of(const integers_of<Type>& block, int i) {
+  return table_of(Type).values[block.block.codes[i]];
+}
+template <element_type Type>
+group_scale scale_of(const integers_of<Type>& block, int i) {
+  return {table_of(Type).unit * half(block.block.scale, block.block.factors[i / integer_block::group])};
+}
+
+template <class Block>
+struct stored_block {
+  static constexpr std::size_t bytes = sizeof(Block);
+
+  static Block read(const std::byte* source) {
+    Block block;
+    std::memcpy(&block, source, sizeof block);
+    return block;
+  }
+};
+template <element_type Type>
+struct stored_block<integers_of<Type>> {
+  static constexpr auto bytes = static_cast<std::size_t>(layout(Type).bytes);
+
+  static integers_of<Type> read(const std::byte* source) { return {read_integer_block<Type>(source)}; }
+};
 
 template <class Block>
 void read_blocks(element_type type, std::span<const std::byte> stored, const quantized_rows& rows) {
@@ -146,9 +197,8 @@ void read_blocks(element_type type, std::span<const std::byte> stored, const qua
   const auto elements = static_cast<int>(layout(type).elements);
   auto* code = static_cast<std::uint8_t*>(rows.codes.mutable_data_ptr());
   auto* scale = rows.scales.mutable_data_ptr<float>();
-  for (; !stored.empty(); stored = stored.subspan(sizeof(Block))) {
-    Block block;
-    std::memcpy(&block, stored.data(), sizeof block);
+  for (; !stored.empty(); stored = stored.subspan(stored_block<Block>::bytes)) {
+    const auto block = stored_block<Block>::read(stored.data());
     for (int i = 0; i < elements; ++i) *code++ = static_cast<std::uint8_t>(code_of(block, i) + form.middle());
     for (int i = 0; i < elements; i += form.group) {
       const auto group = scale_of(block, i);
@@ -207,6 +257,30 @@ void read_stored_rows(element_type type, std::span<const std::byte> stored, cons
       return read_blocks<load::q8_zero_block>(type, stored, rows);
     case element_type::scaled_e2m1:
       return read_blocks<load::scaled_e2m1_block>(type, stored, rows);
+    case element_type::iq1_s:
+      return read_blocks<integers_of<element_type::iq1_s>>(type, stored, rows);
+    case element_type::iq1_m:
+      return read_blocks<integers_of<element_type::iq1_m>>(type, stored, rows);
+    case element_type::iq2_xxs:
+      return read_blocks<integers_of<element_type::iq2_xxs>>(type, stored, rows);
+    case element_type::iq2_xs:
+      return read_blocks<integers_of<element_type::iq2_xs>>(type, stored, rows);
+    case element_type::iq2_s:
+      return read_blocks<integers_of<element_type::iq2_s>>(type, stored, rows);
+    case element_type::iq3_xxs:
+      return read_blocks<integers_of<element_type::iq3_xxs>>(type, stored, rows);
+    case element_type::iq3_s:
+      return read_blocks<integers_of<element_type::iq3_s>>(type, stored, rows);
+    case element_type::tq1_0:
+      return read_blocks<integers_of<element_type::tq1_0>>(type, stored, rows);
+    case element_type::tq2_0:
+      return read_blocks<integers_of<element_type::tq2_0>>(type, stored, rows);
+    case element_type::q1_0:
+      return read_blocks<integers_of<element_type::q1_0>>(type, stored, rows);
+    case element_type::q2_0:
+      return read_blocks<integers_of<element_type::q2_0>>(type, stored, rows);
+    case element_type::nvfp4:
+      return read_blocks<load::nvfp4_block>(type, stored, rows);
     default:
       throw std::logic_error("a matrix of numbers has no codes");
   }

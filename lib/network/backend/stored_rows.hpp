@@ -10,7 +10,8 @@
 namespace cogen::device {
 
 /// The packing of fewest bits that holds the codes of all these types as they are; nothing if one is not quantized.
-/// Codes of iq4 types are the integers of their table, and those of MXFP4 beside other types twice their numbers.
+/// Codes of iq types are the integers of their table, those of NVFP4, and of MXFP4 beside other types, twice their
+/// numbers.
 std::optional<kernels::weight_packing> packing_of(std::span<const element_type> types);
 
 /// Writes the codes and scales of rows as they are stored. `rows` are in host memory, with scales in float32, and have

@@ -136,7 +136,7 @@ void stored_weights::read(const weights::matrix_rows& matrix, const at::Tensor& 
     out.narrow(0, first, which.count)
         .copy_(stored_as(matrix, type) ? read_as_stored(matrix, which, type) : read_numbers(matrix, which));
   }
-  tensors_.count(matrix.source());
+  count(matrix);
 }
 
 at::Tensor stored_weights::read_as_stored(const weights::matrix_rows& matrix, const row_range& which,
@@ -192,7 +192,7 @@ device::projection stored_weights::read_packed(std::span<const weights::matrix_r
       if (!packed.codes.defined()) packed = room_for(rows_of(parts), some);
       copy(some, some_of(packed, offset + first, which.count));
     }
-    tensors_.count(rows.source());
+    count(rows);
     offset += part.rows;
   }
   return product_with(packed);
@@ -259,7 +259,13 @@ quantized_rows stored_weights::read_codes(const weights::matrix_rows& matrix, co
     matrix.read(first, first + share.count, stored);
     read_stored_rows(matrix.type(), stored, some_of(rows, share.first, share.count));
   });
+  if (matrix.factor_source()) rows.scales.mul_(matrix.factor());
   return rows;
+}
+
+void stored_weights::count(const weights::matrix_rows& read) {
+  tensors_.count(read.source());
+  if (read.factor_source()) tensors_.count(*read.factor_source());
 }
 
 at::Tensor random_weights::matrix(std::span<const weights::named_rows> parts, std::int64_t inputs) {

@@ -115,6 +115,7 @@ class stored_weights final : public tensor_weights {
   quantized_rows on_device(const quantized_rows& rows) const;
   quantized_rows read_quantized(const weights::matrix_rows& matrix, const row_range& which,
                                 kernels::weight_packing packing) const;
+  void count(const weights::matrix_rows& read);
   quantized_rows read_codes(const weights::matrix_rows& matrix, const row_range& which,
                             kernels::weight_packing packing) const;
   void for_each_share(std::int64_t rows, const std::function<void(const row_range&)>& read) const;

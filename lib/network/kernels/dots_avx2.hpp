@@ -36,6 +36,7 @@ struct dots {
     }
   };
 
+  // Up to 7 bits: two products of at most 127 * 128 fit into 16.
   struct small_bytes {
     static i begin(std::int32_t start) { return _mm256_set1_epi32(start); }
     static i add(i sum, i weights, i codes) {
@@ -57,7 +58,7 @@ struct dots {
   };
 
   template <int Bits>
-  using sums_of = std::conditional_t<(Bits > 6), bytes, std::conditional_t<(Bits > 4), small_bytes, nibbles>>;
+  using sums_of = std::conditional_t<(Bits > 7), bytes, std::conditional_t<(Bits > 4), small_bytes, nibbles>>;
 
   struct code_sum;
   struct quad {

@@ -84,7 +84,7 @@ struct dots {
   };
 
   template <int Bits>
-  using sums_of = std::conditional_t<(Bits > 6), bytes, std::conditional_t<(Bits > 4), small_bytes, nibbles>>;
+  using sums_of = std::conditional_t<(Bits > 7), bytes, std::conditional_t<(Bits > 4), small_bytes, nibbles>>;
 
  private:
   using i8 = std::int8_t __attribute__((vector_size(sizeof(i))));

@@ -141,7 +141,8 @@ struct scaled_weights : Quantized {
   COGEN_INLINE void quad(int step, const vector (&scale)[C], const vector (&offset)[C], Use use) const {
     simd::i packed[C];
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) packed[c] = values::template loose_quad<Quad>(values::load(this->lanes(c), step));
+    for (int c = 0; c < C; ++c)
+      packed[c] = this->codes.template loose_quad<Quad>(this->codes.load(this->lanes(c), step));
     number<0, C>(packed, scale, offset, 4 * (values::quads_in_step * step + Quad), use);
     // Words kept from one quad to the next would take registers that the sums need.
     if constexpr (values::high_bits > 1) asm volatile("" ::: "memory");
@@ -149,11 +150,11 @@ struct scaled_weights : Quantized {
   }
 
   template <int Input, int C, class Use>
-  COGEN_INLINE static void number(const simd::i (&packed)[C], const vector (&scale)[C], const vector (&offset)[C],
-                                  int first, Use use) {
+  COGEN_INLINE void number(const simd::i (&packed)[C], const vector (&scale)[C], const vector (&offset)[C], int first,
+                           Use use) const {
     vector w[C];
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) w[c] = simd::fma(values::template number<Input>(packed[c]), scale[c], offset[c]);
+    for (int c = 0; c < C; ++c) w[c] = simd::fma(this->codes.template number<Input>(packed[c]), scale[c], offset[c]);
     use(first + Input, w);
     if constexpr (Input < 3) number<Input + 1, C>(packed, scale, offset, first, use);
   }

@@ -32,6 +32,9 @@ struct packed_values {
     simd::i low, high;
   };
 
+  /// Of a tile, in which nothing says what they stand for.
+  COGEN_INLINE explicit packed_values(const std::byte*) {}
+
   /// Where the first high bits of a step are.
   static constexpr int word_of_high(int step) { return Low + step * quads_in_step * High / 8; }
   static constexpr int shift_of_high(int step) { return step * quads_in_step * High % 8; }
@@ -88,6 +91,7 @@ struct packed_values {
 template <const std::int8_t (&Table)[16], int Bits, int Zero>
 struct nonlinear_4_bits : packed_values<4, 0, Zero> {
   using plain = packed_values<4, 0, Zero>;
+  using plain::plain;
   static constexpr bool nonlinear = true;
   static constexpr int sum_bits = Bits;
 
@@ -108,6 +112,27 @@ struct nonlinear_4_bits : packed_values<4, 0, Zero> {
     }
   };
   static constexpr shifted_table from_zero{};
+};
+
+/// 4 bits that stand for the integers of their tile's table, which are of 7 bits: quad() adds 64 to these.
+struct tabled_4_bits : packed_values<4, 0, code_table_zero> {
+  using plain = packed_values<4, 0, code_table_zero>;
+  static constexpr bool nonlinear = true;
+  static constexpr int sum_bits = 7;
+
+  COGEN_INLINE explicit tabled_4_bits(const std::byte* tile)
+      : plain(tile), table(reinterpret_cast<const code_table_header*>(tile)) {}
+
+  template <int Quad>
+  COGEN_INLINE simd::i quad(const words& packed) const {
+    return simd::looked_up(table->from_zero, plain::quad<Quad>(packed));
+  }
+  template <int Input>
+  COGEN_INLINE simd::f number(simd::i quad) const {
+    return simd::looked_up_number<Input>(table->values, quad);
+  }
+
+  const code_table_header* table;
 };
 
 /// A scale of 16 bits for each group, and a minimum where there is one.
@@ -196,6 +221,30 @@ class float_scales {
   int lane;
 };
 
+/// E4M3 numbers for the halves of each group, whose values are twice their numbers, behind a header with a factor for
+/// all.
+class half_scales {
+ public:
+  static constexpr bool minimum = false;
+  static constexpr int parts = 2;
+  static constexpr int block_header = 0;
+  static constexpr int header = parts * tile_lanes;
+
+  COGEN_INLINE half_scales(const std::byte* tile, int lane, std::int64_t group, int values)
+      : data(tile + sizeof(code_table_header) + group * (header + values)),
+        lane(lane),
+        unit(&reinterpret_cast<const code_table_header*>(tile)->unit) {}
+
+  COGEN_INLINE simd::f scale(int c, int part) const {
+    return simd::mul(simd::half_e4m3(data + part * tile_lanes + lane + c * simd::width), simd::set(*unit));
+  }
+  COGEN_INLINE void advance(int values) { data += header + values; }
+
+  const std::byte* data;
+  int lane;
+  const float* unit;
+};
+
 /// A scale of 16 bits for each block, and a minimum where there is one, times a number for each group or half of one:
 /// bytes, or both in the nibbles of a byte.
 template <bool Minimum, int Parts, bool Nibbles = false>
@@ -241,9 +290,24 @@ class block_scales {
   }
 };
 
+/// The same behind a table, whose unit multiplies them.
+class tabled_scales : public block_scales<false, 2> {
+ public:
+  using plain = block_scales<false, 2>;
+
+  COGEN_INLINE tabled_scales(const std::byte* tile, int lane, std::int64_t group, int values)
+      : plain(tile + sizeof(code_table_header), lane, group, values),
+        unit(&reinterpret_cast<const code_table_header*>(tile)->unit) {}
+
+  COGEN_INLINE simd::f scale(int c, int part) const { return simd::mul(plain::scale(c, part), simd::set(*unit)); }
+
+  const float* unit;
+};
+
 /// Fetches each line of low bits, or of whole values, some bytes before it is read.
 template <class Values>
 struct streamed_values : Values {
+  using Values::Values;
   static constexpr int ahead = 512;
 
   COGEN_INLINE static typename Values::words load(const std::byte* lanes, int step) {
@@ -264,7 +328,7 @@ class quantized_weights : public Scales {
   static constexpr int bytes = Scales::header + value_bytes + Scales::block_header / groups_in_block;
 
   COGEN_INLINE quantized_weights(const std::byte* tile, int lane, std::int64_t group)
-      : Scales(tile, lane, group, value_bytes) {}
+      : Scales(tile, lane, group, value_bytes), codes(tile) {}
 
   COGEN_INLINE void advance() { Scales::advance(value_bytes); }
 
@@ -282,19 +346,21 @@ class quantized_weights : public Scales {
       const int step = part * count + index;
       typename Values::words words[C];
       COGEN_UNROLL
-      for (int c = 0; c < C; ++c) words[c] = Values::load(lanes(c), step);
+      for (int c = 0; c < C; ++c) words[c] = codes.load(lanes(c), step);
       each_quad<0, C>(words, step * Values::quads_in_step, use);
     }
   }
 
   static constexpr int steps = quads_in_group / Values::quads_in_step;
 
+  [[no_unique_address]] Values codes;
+
  private:
   template <int Quad, int C, class Use>
-  COGEN_INLINE static void each_quad(const typename Values::words (&words)[C], int first, Use use) {
+  COGEN_INLINE void each_quad(const typename Values::words (&words)[C], int first, Use use) const {
     simd::i w[C];
     COGEN_UNROLL
-    for (int c = 0; c < C; ++c) w[c] = Values::template quad<Quad>(words[c]);
+    for (int c = 0; c < C; ++c) w[c] = codes.template quad<Quad>(words[c]);
     use(first + Quad, w);
     if constexpr (Quad + 1 < Values::quads_in_step) each_quad<Quad + 1, C>(words, first, use);
   }
@@ -346,6 +412,12 @@ void with_quantized_weights(weight_storage storage, Call call) {
       return call_with<zero_scales<128>, packed_values<8, 0, 128>>(call);
     case weight_storage::scaled_e2m1:
       return call_with<float_scales<2>, nonlinear_4_bits<e2m1_halves, 5, 12>>(call);
+    case weight_storage::q2:
+      return call_with<group_scales<false>, packed_values<2, 0, 1>>(call);
+    case weight_storage::nvfp4:
+      return call_with<half_scales, nonlinear_4_bits<e2m1_halves, 5, 12>>(call);
+    case weight_storage::q4_table_k:
+      return call_with<tabled_scales, tabled_4_bits>(call);
     default:
       return;
   }

@@ -3,6 +3,7 @@
 #include "network/kernels/convert.hpp"
 
 #include <cogen/detail/half.hpp>
+#include <cogen/detail/integer_block.hpp>
 
 #include <algorithm>
 #include <array>
@@ -24,15 +25,19 @@ struct tile_form {
   bool nonlinear = false;
   bool exponents = false;  // a byte as scale
   bool e2m1 = false;       // values are numbers of 4 bits
+  bool e4m3 = false;       // a byte as scale of each part, of E4M3
   bool floats = false;     // scales in float32
   bool zeros = false;      // a byte each
+  bool table = false;      // of values, before the blocks
 
   constexpr int bits() const { return low_bits + high_bits; }
   constexpr bool in_blocks() const { return factors > 0; }
+  /// Before groups or blocks.
+  constexpr std::int64_t tile_header() const { return table ? std::int64_t{sizeof(code_table_header)} : 0; }
   /// Scales and minima.
   constexpr std::int64_t header() const {
     if (floats) return tile_lanes * (4 * parts + (zeros ? 1 : 0));
-    return tile_lanes * (exponents ? 1 : minimum ? 4 : 2);
+    return tile_lanes * (exponents ? 1 : e4m3 ? parts : minimum ? 4 : 2);
   }
   constexpr std::int64_t group_header() const { return in_blocks() ? tile_lanes * factors : header(); }
   constexpr std::int64_t group_bytes() const { return group_header() + tile_lanes * group * bits() / 8; }
@@ -71,6 +76,12 @@ constexpr tile_form form_of(weight_storage storage) {
       return {.low_bits = 8, .high_bits = 0, .zero = 0, .floats = true, .zeros = true};
     case weight_storage::scaled_e2m1:
       return {.low_bits = 4, .high_bits = 0, .zero = 0, .parts = 2, .nonlinear = true, .e2m1 = true, .floats = true};
+    case weight_storage::q2:
+      return {2, 0, 1};
+    case weight_storage::nvfp4:
+      return {.low_bits = 4, .high_bits = 0, .zero = 0, .parts = 2, .nonlinear = true, .e4m3 = true, .table = true};
+    case weight_storage::q4_table_k:
+      return {.low_bits = 4, .high_bits = 0, .zero = 0, .factors = 2, .parts = 2, .nonlinear = true, .table = true};
     default:
       return {8, 0, 128};
   }
@@ -330,6 +341,48 @@ void pack_scaled_blocks(const stored_rows& rows, std::byte* tile) {
     }
 }
 
+code_table_header header_of(const code_table& table) {
+  code_table_header header{.values = {}, .from_zero = {}, .unit = table.unit};
+  for (int code = 0; code < 16; ++code) {
+    header.values[code] = table.values[code];
+    header.from_zero[code] = static_cast<std::uint8_t>(table.values[code] + code_table_zero);
+  }
+  return header;
+}
+
+// 16 elements of nvfp4: the first eight are low nibbles.
+void add_nibbles(const std::byte* bytes, std::uint32_t* values) {
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto both = read<std::uint32_t>(bytes + 4 * i);
+    values[i] = both & in_each_byte(15);
+    values[i + 2] = both >> 4 & in_each_byte(15);
+  }
+}
+
+// Blocks of 64 have four scales first; the code that is NaN elsewhere is 0 there.
+void pack_nvfp4(const stored_rows& rows, std::byte* tile) {
+  constexpr tile_form form = form_of(weight_storage::nvfp4);
+  constexpr int in_block = 2, parts = form.parts;
+  code_table table{.values = {}, .unit = rows.factor};
+  std::ranges::copy(e2m1_halves, table.values);
+  write(tile, header_of(table));
+  tile += form.tile_header();
+  const std::int64_t row = row_bytes(element_type::nvfp4, rows.inputs);
+  const std::int64_t block_bytes = layout(element_type::nvfp4).bytes;
+  for (std::int64_t index = 0; index < rows.inputs / group; ++index, tile += form.group_bytes())
+    for (int lane = 0; lane < rows.count; ++lane) {
+      const std::byte* block = rows.data + lane * row + index / in_block * block_bytes;
+      group_values values;
+      for (int part = 0; part < parts; ++part) {
+        const auto quarter = index % in_block * parts + part;
+        const auto scale = block[quarter];
+        tile[part * tile_lanes + lane] = scale == std::byte{0x7F} ? std::byte{0} : scale & std::byte{0x7F};
+        add_nibbles(block + 4 + 8 * quarter, values.data() + 4 * part);
+      }
+      write_values<form>(values, tile + form.group_header() + 4 * lane);
+    }
+}
+
 constexpr std::int64_t e4m3_header = tile_lanes * 4;
 constexpr std::int64_t e4m3_tile_block = e4m3_header + tile_lanes * e4m3_block;
 
@@ -353,6 +406,55 @@ void unpack_e4m3(const std::byte* tile, std::int64_t inputs, int lane, float* ou
   }
 }
 
+group_values values_of(const integer_block& block, int g) {
+  group_values values;
+  std::memcpy(values.data(), block.codes + g * group, group);
+  return values;
+}
+
+// Blocks of 64 to 256, whose scale is that of each group.
+template <element_type format>
+void pack_scaled_integers(const stored_rows& rows, std::byte* tile) {
+  constexpr tile_form form = form_of(storage_of(format));
+  constexpr auto in_block = static_cast<int>(layout(format).elements) / group;
+  const std::int64_t row = row_bytes(format, rows.inputs);
+  for (std::int64_t first = 0; first < rows.inputs / group; first += in_block, tile += in_block * form.group_bytes())
+    for (int lane = 0; lane < rows.count; ++lane) {
+      const auto block = read_integer_block<format>(rows.data + lane * row + first / in_block * layout(format).bytes);
+      for (int g = 0; g < in_block; ++g) {
+        std::byte* target = tile + g * form.group_bytes();
+        write_header<form>(block.scale, 0, lane, target);
+        write_values<form>(values_of(block, g), target + form.group_header() + 4 * lane);
+      }
+    }
+}
+
+// Blocks of 256 whose values stand for the numbers of a table.
+template <element_type format>
+void pack_coded_blocks(const stored_rows& rows, std::byte* tile) {
+  constexpr tile_form form = form_of(storage_of(format));
+  static_assert(form.factors == quantized_group / integer_block::group);
+  write(tile, header_of(table_of(format)));
+  tile += form.tile_header();
+  const std::int64_t row = row_bytes(format, rows.inputs);
+  for (std::int64_t index = 0; index < rows.inputs / quantized_block; ++index, tile += form.block_bytes())
+    for (int lane = 0; lane < rows.count; ++lane) {
+      const auto block = read_integer_block<format>(rows.data + lane * row + index * layout(format).bytes);
+      write_header<form>(block.scale, 0, lane, tile);
+      for (int g = 0; g < groups; ++g) {
+        const block_group read{{block.factors[2 * g], block.factors[2 * g + 1]}, values_of(block, g)};
+        write_group<form>(read, lane, tile + form.header() + g * form.group_bytes());
+      }
+    }
+}
+
+// Of a value by its bits; those of a table are read from the tile's header.
+int number_of(const tile_form& form, int value, const std::byte* tile) {
+  if (form.table) return read<std::int8_t>(tile + value);
+  if (form.e2m1) return e2m1_halves[value];
+  return form.nonlinear ? iq4_values[value] : value - form.zero;
+}
+
 int value_at(const tile_form& form, const std::byte* values, int index, int lane) {
   // `bits` of each value, in words from `word` on.
   const auto field = [&](int bits, int word) {
@@ -361,67 +463,78 @@ int value_at(const tile_form& form, const std::byte* values, int index, int lane
     return byte >> quad * bits % 8 & ((1 << bits) - 1);
   };
   const int high = form.high_bits > 0 ? field(form.high_bits, form.low_bits) : 0;
-  const int value = field(form.low_bits, 0) | high << form.low_bits;
-  if (form.e2m1) return e2m1_halves[value];
-  return form.nonlinear ? iq4_values[value] : value - form.zero;
+  return field(form.low_bits, 0) | high << form.low_bits;
 }
 
-struct group_scale {
-  float scale = 0;
-  float minimum = 0;
-};
-
-group_scale header_at(const tile_form& form, const std::byte* header, int lane) {
-  if (form.exponents) return {std::bit_cast<float>(static_cast<std::uint32_t>(header[lane]) << 23)};
-  const auto number = [&](int field) {
-    return f16_to_float(read<std::uint16_t>(header + 2 * (field * tile_lanes + lane)));
-  };
-  return {number(0), form.minimum ? number(1) : 0.0F};
+// Half of a scale of nvfp4, whose exponent is that of f16 less 8.
+float half_e4m3(std::byte bits) {
+  return 128 * f16_to_float(static_cast<std::uint16_t>(static_cast<unsigned>(bits) << 7));
 }
 
-// Of a part of a group in a block.
-group_scale scaled(const tile_form& form, group_scale block, const std::byte* group_data, int part, int lane) {
-  const auto factor = [&](int field) {
-    return static_cast<int>(read<std::int8_t>(group_data + field * tile_lanes + lane));
-  };
-  if (form.minimum && form.parts == 2)
-    return {block.scale * static_cast<float>(factor(part) & 15),
-            block.minimum * static_cast<float>(factor(part) >> 4 & 15)};
-  return {block.scale * static_cast<float>(factor(part)),
-          form.minimum ? block.minimum * static_cast<float>(factor(1)) : 0.0F};
-}
+// Scales and minima of one lane, and what its values stand for.
+class lane_reader {
+ public:
+  lane_reader(weight_storage storage, const std::byte* tile, int lane)
+      : form_(form_of(storage)), tile_(tile), data_(tile + form_.tile_header()), lane_(lane) {
+    if (form_.table) unit_ = read<code_table_header>(tile).unit;
+  }
 
-void unpack_group(const tile_form& form, group_scale scale, const std::byte* group_data, int lane, float* out) {
-  for (int part = 0; part < form.parts; ++part) {
-    const group_scale own = form.in_blocks() ? scaled(form, scale, group_data, part, lane) : scale;
-    for (int index = part * group / form.parts; index < (part + 1) * group / form.parts; ++index) {
-      const auto value = static_cast<float>(value_at(form, group_data + form.group_header(), index, lane));
-      out[index] = form.minimum ? value * own.scale + own.minimum : value * own.scale;
+  void read_groups(std::int64_t inputs, float* out) {
+    for (std::int64_t first = 0; first < inputs; first += group, data_ += form_.group_bytes()) {
+      if (!form_.in_blocks() || first % quantized_block == 0) read_header();
+      if (form_.in_blocks() && first % quantized_block == 0) data_ += form_.header();
+      read_group(out + first);
     }
   }
-}
 
-// Of a group with scales in float32.
-void unpack_scaled_group(const tile_form& form, const std::byte* group_data, int lane, float* out) {
-  const int zero = form.zeros ? static_cast<int>(group_data[4 * form.parts * tile_lanes + lane]) : 0;
-  for (int index = 0; index < group; ++index) {
-    const int part = index * form.parts / group;
-    const int value = value_at(form, group_data + form.group_header(), index, lane) - zero;
-    out[index] = static_cast<float>(value) * read<float>(group_data + 4 * (part * tile_lanes + lane));
-  }
-}
+ private:
+  struct scale_and_minimum {
+    float scale = 0;
+    float minimum = 0;
+  };
 
-void unpack_groups(const tile_form& form, const std::byte* tile, std::int64_t inputs, int lane, float* out) {
-  group_scale scale;
-  for (std::int64_t first = 0; first < inputs; first += group, tile += form.group_bytes()) {
-    if (!form.floats && (!form.in_blocks() || first % quantized_block == 0)) scale = header_at(form, tile, lane);
-    if (form.in_blocks() && first % quantized_block == 0) tile += form.header();
-    if (form.floats)
-      unpack_scaled_group(form, tile, lane, out + first);
-    else
-      unpack_group(form, scale, tile, lane, out + first);
+  void read_header() {
+    const auto number = [&](int field) {
+      return f16_to_float(read<std::uint16_t>(data_ + 2 * (field * tile_lanes + lane_)));
+    };
+    if (form_.exponents)
+      header_ = {std::bit_cast<float>(static_cast<std::uint32_t>(data_[lane_]) << 23)};
+    else if (!form_.e4m3 && !form_.floats)
+      header_ = {number(0), form_.minimum ? number(1) : 0.0F};
   }
-}
+
+  int factor(int field) const { return static_cast<int>(read<std::int8_t>(data_ + field * tile_lanes + lane_)); }
+
+  scale_and_minimum of_part(int part) const {
+    if (form_.floats) return {read<float>(data_ + 4 * (part * tile_lanes + lane_))};
+    if (form_.e4m3) return {half_e4m3(data_[part * tile_lanes + lane_]) * unit_};
+    if (!form_.in_blocks()) return header_;
+    if (form_.minimum && form_.parts == 2)
+      return {header_.scale * static_cast<float>(factor(part) & 15),
+              header_.minimum * static_cast<float>(factor(part) >> 4 & 15)};
+    return {header_.scale * unit_ * static_cast<float>(factor(part)),
+            form_.minimum ? header_.minimum * static_cast<float>(factor(1)) : 0.0F};
+  }
+
+  void read_group(float* out) const {
+    const int zero = form_.zeros ? static_cast<int>(data_[4 * form_.parts * tile_lanes + lane_]) : 0;
+    for (int part = 0; part < form_.parts; ++part) {
+      const auto [scale, minimum] = of_part(part);
+      for (int index = part * group / form_.parts; index < (part + 1) * group / form_.parts; ++index) {
+        const int bits = value_at(form_, data_ + form_.group_header(), index, lane_);
+        const auto value = static_cast<float>(number_of(form_, bits, tile_) - zero);
+        out[index] = form_.minimum ? value * scale + minimum : value * scale;
+      }
+    }
+  }
+
+  tile_form form_;
+  const std::byte* tile_;
+  const std::byte* data_;
+  int lane_;
+  float unit_ = 1;
+  scale_and_minimum header_;
+};
 
 // Where a plain number lies.
 std::int64_t number_at(weight_storage storage, std::int64_t input, int lane) {
@@ -470,7 +583,7 @@ std::size_t tile_bytes(weight_storage storage, std::int64_t inputs) {
     default: {
       const tile_form form = form_of(storage);
       const std::int64_t headers = form.in_blocks() ? inputs / quantized_block * form.header() : 0;
-      return static_cast<std::size_t>(headers + inputs / group * form.group_bytes());
+      return static_cast<std::size_t>(form.tile_header() + headers + inputs / group * form.group_bytes());
     }
   }
 }
@@ -517,6 +630,30 @@ void pack_tile(const stored_rows& rows, std::byte* tile) {
       return pack_e4m3(rows, tile);
     case element_type::scaled_e2m1:
       return pack_scaled_blocks<element_type::scaled_e2m1>(rows, tile);
+    case element_type::tq1_0:
+      return pack_scaled_integers<element_type::tq1_0>(rows, tile);
+    case element_type::tq2_0:
+      return pack_scaled_integers<element_type::tq2_0>(rows, tile);
+    case element_type::q1_0:
+      return pack_scaled_integers<element_type::q1_0>(rows, tile);
+    case element_type::q2_0:
+      return pack_scaled_integers<element_type::q2_0>(rows, tile);
+    case element_type::iq1_s:
+      return pack_coded_blocks<element_type::iq1_s>(rows, tile);
+    case element_type::iq1_m:
+      return pack_coded_blocks<element_type::iq1_m>(rows, tile);
+    case element_type::iq2_xxs:
+      return pack_coded_blocks<element_type::iq2_xxs>(rows, tile);
+    case element_type::iq2_xs:
+      return pack_coded_blocks<element_type::iq2_xs>(rows, tile);
+    case element_type::iq2_s:
+      return pack_coded_blocks<element_type::iq2_s>(rows, tile);
+    case element_type::iq3_xxs:
+      return pack_coded_blocks<element_type::iq3_xxs>(rows, tile);
+    case element_type::iq3_s:
+      return pack_coded_blocks<element_type::iq3_s>(rows, tile);
+    case element_type::nvfp4:
+      return pack_nvfp4(rows, tile);
     default:
       return;
   }
@@ -539,7 +676,7 @@ void unpack_row(weight_storage storage, const std::byte* tile, std::int64_t inpu
     case weight_storage::e4m3:
       return unpack_e4m3(tile, inputs, lane, out);
     default:
-      unpack_groups(form_of(storage), tile, inputs, lane, out);
+      lane_reader(storage, tile, lane).read_groups(inputs, out);
   }
 }
 

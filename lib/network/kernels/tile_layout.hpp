@@ -56,6 +56,21 @@ constexpr weight_storage storage_of(element_type format) {
       return weight_storage::e4m3;
     case element_type::scaled_e2m1:
       return weight_storage::scaled_e2m1;
+    case element_type::tq1_0:
+    case element_type::tq2_0:
+    case element_type::q1_0:
+    case element_type::q2_0:
+      return weight_storage::q2;
+    case element_type::iq1_s:
+    case element_type::iq1_m:
+    case element_type::iq2_xxs:
+    case element_type::iq2_xs:
+    case element_type::iq2_s:
+    case element_type::iq3_xxs:
+    case element_type::iq3_s:
+      return weight_storage::q4_table_k;
+    case element_type::nvfp4:
+      return weight_storage::nvfp4;
     default:
       return weight_storage::f32;
   }
@@ -70,6 +85,7 @@ struct stored_rows {
   const std::byte* data;
   std::int64_t count;
   std::int64_t inputs;
+  float factor = 1;  ///< of nvfp4: multiplies all scales
 };
 
 /// Writes row i into lane i of a tile that was zero.

@@ -70,7 +70,7 @@ class row_scratch {
 
 void pack_rows(const tile_rows& rows, std::int64_t inputs, std::byte* scratch, std::byte* tile) {
   const std::byte* read = rows.source->read(rows.first, rows.last, scratch);
-  pack_tile({rows.source->format, read, rows.last - rows.first, inputs}, tile);
+  pack_tile({rows.source->format, read, rows.last - rows.first, inputs, rows.source->factor}, tile);
 }
 
 }  // namespace

@@ -25,6 +25,8 @@ struct weight_source {
   /// Gives rows [first, last), one after the other, as stored: either a pointer to memory that holds them already, or
   /// `scratch` (of that many bytes, aligned to 64) filled with them. Called from several threads at once.
   std::function<const std::byte*(std::int64_t first, std::int64_t last, std::byte* scratch)> read;
+  /// Of nvfp4 only: multiplies the scales of all weights.
+  float factor = 1;
 };
 
 /// Weights [outputs, inputs] in the order in which `linear` reads them; immutable, quantized weights stay quantized.

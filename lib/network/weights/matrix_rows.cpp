@@ -44,6 +44,16 @@ std::int64_t first_row(const load::weight& source, const named_rows& part, std::
   return part.first_input + part.index * (inputs ? stored_inputs(part, *inputs) : 1);
 }
 
+/// See factor_source().
+std::optional<load::weight> find_factors(const load::checkpoint& files, const load::weight& source,
+                                         const named_rows& part) {
+  constexpr std::string_view ending = ".weight";
+  if (source.type() != element_type::nvfp4 || !part.name.ends_with(ending)) return std::nullopt;
+  const auto name = part.name.substr(0, part.name.size() - ending.size()) + ".scale";
+  if (!files.find(name)) return std::nullopt;
+  return files.at(name, {std::max<std::int64_t>(part.stack, 1)});
+}
+
 /// Of rows of `stored_size`, those `size` that begin at `offset`.
 template <class Number>
 void keep_columns(std::span<const Number> stored, std::size_t stored_size, std::size_t offset, std::span<Number> rows,
@@ -61,6 +71,8 @@ struct matrix_rows::turned_matrix {
 
 matrix_rows::matrix_rows(const load::checkpoint& files, const named_rows& part, std::optional<std::int64_t> inputs)
     : source_(find(files, part, inputs)),
+      factors_(find_factors(files, source_, part)),
+      index_(part.index),
       runs_(part.order()),
       rows_(part.rows),
       columns_(inputs.value_or(1)),
@@ -78,6 +90,12 @@ element_type matrix_rows::type() const {
 std::uint64_t matrix_rows::row_bytes() const {
   const auto [elements, bytes] = layout(type());
   return static_cast<std::uint64_t>(columns_ / elements * bytes);
+}
+
+float matrix_rows::factor() const {
+  float factor = 1;
+  if (factors_) factors_->read_rows_as_float(index_, index_ + 1, {&factor, 1});
+  return factor;
 }
 
 void matrix_rows::check(std::int64_t first, std::int64_t last, std::size_t size, std::uint64_t row_size) const {
@@ -162,6 +180,8 @@ void matrix_rows::read_as_float(std::int64_t first, std::int64_t last, std::span
       source_.read_rows_as_float(first_ + run_begin, first_ + run_end, rows);
     }
   });
+  if (!factors_) return;
+  for (const float times = factor(); float& value : out) value *= times;
 }
 
 /// Stored row i holds the i-th input of all outputs.

@@ -54,6 +54,13 @@ class matrix_rows {
   matrix_rows(const load::checkpoint& files, const named_rows& part, std::optional<std::int64_t> inputs);
 
   const load::weight& source() const { return source_; }
+
+  /// The tensor NAME.scale beside an nvfp4 NAME.weight, a number for each matrix of a stack; nothing if there is none.
+  const std::optional<load::weight>& factor_source() const { return factors_; }
+
+  /// The part's number of it, by which what read() gives is multiplied; 1 if there is none. Reads it from the file.
+  float factor() const;
+
   std::int64_t columns() const { return columns_; }
 
   /// Of what read() writes: the tensor's, or f32 if it is transposed, or if the inputs begin or end within one of its
@@ -65,7 +72,7 @@ class matrix_rows {
   /// for a wrong range or size, and what load::weight::read_rows() does.
   void read(std::int64_t first, std::int64_t last, std::span<std::byte> out) const;
 
-  /// The same as float32.
+  /// The same as float32, times the factor.
   void read_as_float(std::int64_t first, std::int64_t last, std::span<float> out) const;
 
  private:
@@ -80,6 +87,8 @@ class matrix_rows {
   struct turned_matrix;
 
   load::weight source_;
+  std::optional<load::weight> factors_;
+  std::int64_t index_;  // of the matrix in its stack
   std::vector<row_run> runs_;
   std::int64_t rows_;
   std::int64_t columns_;

@@ -48,7 +48,7 @@ def make(family, name, folder):
 def rounded(family, settings, name, value):
     """What is left of a tensor after it was stored."""
     if settings.get("gguf"):
-        return family.rounded_by_gguf(name, value)
+        return family.rounded_by_gguf(settings["gguf"], name, value)
     if settings.get("mxfp4") and mxfp4.is_packed(name):
         return mxfp4.rounded(value)
     if settings.get("quantized") and quantized.is_packed(name):
@@ -58,7 +58,7 @@ def rounded(family, settings, name, value):
 
 def store(family, model, settings, folder):
     if settings.get("gguf"):
-        family.store_as_gguf(model, folder)
+        family.store_as_gguf(settings["gguf"], model, folder)
         return
     dtype = getattr(torch, settings.get("dtype", "float32"))
     stored = family.ARCHITECTURE(model.config).to(dtype)

@@ -1,10 +1,14 @@
 """A Llama as a GGUF file: every quantized type in every place, listed rotary factors, interleaved heads."""
+import few_bits
 import gguf
+import numpy as np
 import torch
 
 
-def type_of(name):
+def type_of(kind, name):
     """The list is turned by one from layer to layer."""
+    if kind == "few_bits":
+        return few_bits.type_of(name)
     kinds = gguf.GGMLQuantizationType
     if "norm" in name or "bias" in name:
         return kinds.F32
@@ -15,12 +19,14 @@ def type_of(name):
     return types[(place + int(name.split(".")[2])) % len(types)]
 
 
-def rounded(name, value):
-    kind = type_of(name)
+def rounded(kind, name, value):
+    kind = type_of(kind, name)
+    if few_bits.has_random_codes(kind):
+        return few_bits.rounded(name, value, kind)
     return torch.from_numpy(gguf.quants.dequantize(gguf.quants.quantize(value.numpy(), kind), kind).copy())
 
 
-def store(model, folder):
+def store(kind, model, folder):
     folder.mkdir(parents=True)
     config = model.config
     writer = gguf.GGUFWriter(str(folder / "model.gguf"), "llama")
@@ -38,9 +44,14 @@ def store(model, folder):
     writer.add_vocab_size(config.vocab_size)
     names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.LLAMA, config.num_hidden_layers)
     for name, value in model.state_dict().items():
-        stored, kind = interleaved(config, name, value.numpy()), type_of(name)
-        blocks = gguf.quants.quantize(stored, kind)
-        writer.add_tensor(names.get_name(name, (".weight", ".bias")), blocks, raw_dtype=kind)
+        stored = type_of(kind, name)
+        blocks = few_bits.BLOCKS[name] if few_bits.has_random_codes(stored) else gguf.quants.quantize(value.numpy(), stored)
+        blocks = interleaved(config, name, blocks)
+        given = names.get_name(name, (".weight", ".bias"))
+        writer.add_tensor(given, blocks, raw_dtype=stored)
+        if few_bits.factor_of(name, stored) != 1:
+            writer.add_tensor(given.replace(".weight", ".scale"), np.array([few_bits.factor_of(name, stored)]))
+            writer.add_tensor(given.replace(".weight", ".input_scale"), np.ones(1, np.float32))  # not used
     standard = 1 / config.rope_parameters["rope_theta"] ** (torch.arange(0, config.head_dim, 2) / config.head_dim)
     writer.add_tensor("rope_freqs.weight", (standard / model.model.rotary_emb.inv_freq).numpy())
     writer.write_header_to_file()

@@ -46,7 +46,12 @@ MODELS = {
         quantized="nvfp4", dtype="bfloat16", prompts=FEW, hidden_size=128, intermediate_size=96, num_hidden_layers=2,
         head_dim=32, num_attention_heads=4),
     "llama_gguf": dict(
-        gguf=True, attention_bias=True, hidden_size=96, intermediate_size=64, head_dim=16,
+        gguf="blocks_of_32", attention_bias=True, hidden_size=96, intermediate_size=64, head_dim=16,
+        rope_parameters=dict(rope_type="llama3", rope_theta=5000.0, factor=8.0, low_freq_factor=1.0,
+                             high_freq_factor=4.0, original_max_position_embeddings=48)),
+    "llama_few_bits_gguf": dict(
+        gguf="few_bits", prompts=FEW, hidden_size=256, intermediate_size=256, num_hidden_layers=2, num_attention_heads=4,
+        head_dim=64,
         rope_parameters=dict(rope_type="llama3", rope_theta=5000.0, factor=8.0, low_freq_factor=1.0,
                              high_freq_factor=4.0, original_max_position_embeddings=48)),
 }

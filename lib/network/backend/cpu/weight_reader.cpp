@@ -24,10 +24,23 @@ const std::byte* read_as_float(const weights::matrix_rows& matrix, std::int64_t 
   return scratch;
 }
 
+/// What tiles take for each byte of a tensor; more than 1 for types of few bits.
+double tiled_share(element_type type) {
+  if (!is_quantized(type)) return 1;
+  const auto [elements, bytes] = layout(type);
+  constexpr std::int64_t inputs = kernels::quantized_block;
+  const auto tile = static_cast<double>(kernels::tile_bytes(kernels::storage_of(type), inputs));
+  return std::max(1.0, tile / static_cast<double>(kernels::tile_lanes * inputs / elements * bytes));
+}
+
 /// Address space for all matrices: they lie in one chunk, of which only what they take is committed.
 std::size_t one_chunk(const load::checkpoint& files) {
-  const auto bytes = static_cast<std::size_t>(weights::stored_bytes(files));
-  return std::max(kernels::weight_arena::chunk_bytes, bytes + bytes / 8);
+  double bytes = 0;
+  for (const auto& name : files.weight_names()) {
+    const auto weight = files.find(name);
+    bytes += tiled_share(weight->type()) * static_cast<double>(weight->bytes());
+  }
+  return std::max(kernels::weight_arena::chunk_bytes, static_cast<std::size_t>(bytes * 1.125));
 }
 
 /// Bytes of a tiled matrix: whole tiles, one after the other.
@@ -59,18 +72,21 @@ std::shared_ptr<const kernels::tiled_matrix> weight_reader::matrix(std::span<con
   auto tiled = workers_ ? std::make_shared<const kernels::tiled_matrix>(sources, inputs, *workers_, &memory_)
                         : std::make_shared<const kernels::tiled_matrix>();
   held_bytes_ += tiled_bytes(sources, inputs);
-  for (const auto& each : rows) count(each.source());
+  for (const auto& each : rows) {
+    count(each.source());
+    if (each.factor_source()) count(*each.factor_source());
+  }
   return tiled;
 }
 
-kernels::weight_source weight_reader::source(const weights::matrix_rows& matrix, std::int64_t rows) {
-  const bool tiled = kernels::has_tiles(matrix.type());
+kernels::weight_source weight_reader::source(const weights::matrix_rows& matrix, std::int64_t rows) const {
+  const bool tiled = kernels::has_tiles(matrix.type()), scaled = workers_ && matrix.type() == element_type::nvfp4;
   const auto read = tiled ? read_as_stored : read_as_float;
   return {.format = tiled ? matrix.type() : element_type::f32,
           .rows = rows,
-          .read = [matrix, read](std::int64_t first, std::int64_t last, std::byte* scratch) {
-            return read(matrix, first, last, scratch);
-          }};
+          .read = [matrix, read](std::int64_t first, std::int64_t last,
+                                 std::byte* scratch) { return read(matrix, first, last, scratch); },
+          .factor = scaled ? matrix.factor() : 1};
 }
 
 std::vector<float> weight_reader::vector(std::span<const weights::named_rows> parts) {

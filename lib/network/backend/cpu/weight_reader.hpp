@@ -81,14 +81,14 @@ class weight_reader {
   element_type most_common_type() const;
 
  private:
-  static kernels::weight_source source(const weights::matrix_rows& matrix, std::int64_t rows);
+  kernels::weight_source source(const weights::matrix_rows& matrix, std::int64_t rows) const;
   void count(const load::weight& read);
 
   weights::named_tensors tensors_;
   kernels::worker_pool* const workers_;  // null: nothing is read
   kernels::weight_arena memory_;         // of all matrices, which share ownership
   std::uint64_t held_bytes_ = 0;
-  std::array<std::uint64_t, detail::element_types> bytes_of_type_{};
+  std::array<std::uint64_t, element_type_count> bytes_of_type_{};
 };
 
 }  // namespace cogen::cpu

@@ -8,11 +8,14 @@
 namespace cogen {
 
 // clang-format off
-/// How the numbers of tensors in files are stored, little-endian: plain numbers, and GGML's blocks of 32 and of 256
+/// How the numbers of tensors in files are stored, little-endian: plain numbers, and GGML's blocks of 32 to 256
 /// elements along a row, without padding (https://github.com/ggml-org/ggml, docs/gguf.md). A block has a 16-bit scale:
 /// q4_0, q5_0, q8_0, iq4_nl; a minimum, too: q4_1, q5_1; and those of 256 smaller scales, for each 32 (q4_k, q5_k with
 /// minima, iq4_xs) or each 16 (q3_k, q6_k, q2_k with minima). Codes of iq4 and mxfp4 have unequal steps; mxfp4 is that
-/// of OCP's Microscaling Formats 1.0: numbers of 4 bits, and a power of two for each block.
+/// of OCP's Microscaling Formats 1.0: numbers of 4 bits, and a power of two for each block. Those of nvfp4 have a scale
+/// of 8 bits (E4M3) for each 16. Types of few bits have a 16-bit scale, too: codes of iq1 to iq3 are points of a code
+/// book (see integer_block.hpp), with smaller scales for each 32 (iq1_s, iq2_xxs, iq3_xxs, iq3_s) or each 16 (iq1_m,
+/// iq2_xs, iq2_s); tq1_0 has three values, tq2_0 and q2_0 four, q1_0 two.
 ///
 /// f8_e4m3 and f8_e8m0 are OCP's numbers of 8 bits, which files have as codes and as scales. The last four are blocks
 /// that codes and scales of Hugging Face folders are joined to, with scales in float32: of 32 codes with a zero
@@ -25,6 +28,8 @@ enum class element_type : std::uint8_t {
   q4_0, q4_1, q5_0, q5_1, q8_0,
   q4_k, q5_k, q6_k, q2_k, q3_k,
   iq4_nl, iq4_xs, mxfp4,
+  iq1_s, iq1_m, iq2_xxs, iq2_xs, iq2_s, iq3_xxs, iq3_s,
+  tq1_0, tq2_0, nvfp4, q1_0, q2_0,
   f8_e4m3, f8_e8m0, q4_zero, q8_zero, scaled_e4m3, scaled_e2m1,
 };
 // clang-format on
@@ -70,6 +75,18 @@ inline constexpr element_row element_rows[] = {
     {"iq4_nl", {32, 18}},
     {"iq4_xs", {256, 136}},
     {"mxfp4", {32, 17}},
+    {"iq1_s", {256, 50}},
+    {"iq1_m", {256, 56}},
+    {"iq2_xxs", {256, 66}},
+    {"iq2_xs", {256, 74}},
+    {"iq2_s", {256, 82}},
+    {"iq3_xxs", {256, 98}},
+    {"iq3_s", {256, 110}},
+    {"tq1_0", {256, 54}},
+    {"tq2_0", {256, 66}},
+    {"nvfp4", {64, 36}},
+    {"q1_0", {128, 18}},
+    {"q2_0", {64, 18}},
     {"f8_e4m3", {1, 1}},
     {"f8_e8m0", {1, 1}},
     {"q4_zero", {32, 21}},
@@ -78,14 +95,15 @@ inline constexpr element_row element_rows[] = {
     {"scaled_e2m1", {32, 24}},
 };
 
-inline constexpr std::size_t element_types = std::size(element_rows);
-
 constexpr element_row row_of(element_type type) noexcept {
   const auto index = static_cast<std::size_t>(type);
   return index < std::size(element_rows) ? element_rows[index] : element_row{"unknown", {1, 0}};
 }
 
 }  // namespace detail
+
+/// How many types there are, numbered from 0.
+inline constexpr std::size_t element_type_count = std::size(detail::element_rows);
 
 /// "f32", "q4_1", …; "unknown" for an unknown value.
 constexpr std::string_view to_string(element_type type) noexcept { return detail::row_of(type).name; }
