@@ -15,6 +15,7 @@
 #include "verdict.hpp"
 
 #include <cogen/engine.hpp>
+#include <cogen/load/checkpoint.hpp>
 #include <cogen/model.hpp>
 
 #include <boost/program_options.hpp>
@@ -130,20 +131,28 @@ std::optional<request> parse(int argc, char** argv) {
   return wanted;
 }
 
+bool has_bf16_matrices(const std::filesystem::path& path) {
+  const load::checkpoint files(path);
+  return std::ranges::any_of(files.weight_names(), [&](const std::string& name) {
+    const auto weight = files.find(name);
+    return weight && weight->type() == element_type::bf16 && weight->shape().size() > 1;
+  });
+}
+
 /// What compute_type::int8 adds: nothing where no product rounds.
-float tolerance_of_rounding(const model& model, bool real) {
+float tolerance_of_rounding(const model& model, const std::filesystem::path& path, bool real) {
   const auto type = model.weight_type();
-  if (type == "f32") return 0;
-  if (type != "bf16") return real ? golden::real_int8_tolerance : golden::int8_tolerance;
+  if (type == "f32" && !has_bf16_matrices(path)) return 0;
+  if (type != "bf16" && type != "f32") return real ? golden::real_int8_tolerance : golden::int8_tolerance;
   const auto& kernels = kernels::int8_kernels_of(kernels::preferred_instruction_set());
   return kernels.multiply_bf16 ? golden::bf16_tolerance : 0;
 }
 
-float tolerance_for(const request& wanted, const model& model, bool real) {
+float tolerance_for(const request& wanted, const model& model, const std::filesystem::path& path, bool real) {
   if (wanted.tolerance) return *wanted.tolerance;
   if (wanted.device != "cpu" && wanted.device != "reference") return golden::device_tolerance;
   return (real ? wanted.kv->real_tolerance : wanted.kv->tolerance) +
-         (wanted.mode == compute_type::int8 ? tolerance_of_rounding(model, real) : 0.0F);
+         (wanted.mode == compute_type::int8 ? tolerance_of_rounding(model, path, real) : 0.0F);
 }
 
 /// Throws std::runtime_error where the prompts have encoder inputs and the model does not read any, or the other way
@@ -202,7 +211,7 @@ bool check_vectors(const request& wanted, const std::string& path, const std::op
   if (const auto same = golden::float32_model_in(path))
     reference.vectors = golden::vectors_alone(*load_model(*same), reference, compute_type::float32);
   const auto model = nn::load_rank(copy ? copy->path() : std::filesystem::path(path), {.device = wanted.device}, among);
-  const float tolerance = tolerance_for(wanted, *model, false);
+  const float tolerance = tolerance_for(wanted, *model, path, false);
   const auto result = golden::judge(*model, reference, wanted.mode);
   const bool is_unlike =
       wanted.is_in_other_files() && golden::vectors_alone(*model, reference, wanted.mode) !=
@@ -230,7 +239,7 @@ bool check(const request& wanted, const std::string& path, const ranks& among) {
   const auto model = nn::load_rank(
       reference.model, {.device = wanted.device, .multi_token_prediction = reference.has_predictions()}, among);
   check_encoder_inputs(*model, reference);
-  const float tolerance = tolerance_for(wanted, *model, is_continuations(path));
+  const float tolerance = tolerance_for(wanted, *model, reference.model, is_continuations(path));
   auto result = judged(wanted, path, model, reference, tolerance);
   const bool on_device = wanted.device != "cpu";
   const auto changed = on_device ? std::exchange(result.changed, {}) : result.changed;
