@@ -167,9 +167,10 @@ void expand_integers(std::span<const std::byte> blocks, float* out) {
   for (; !blocks.empty(); blocks = blocks.subspan(bytes), out += elements) {
     const auto block = read_integer_block<Type>(blocks.data());
     const float scale = unit * f16_to_f32(block.scale);
-    for (int i = 0; i < elements; ++i)
-      out[i] = scale * static_cast<float>(block.factors[i / integer_block::group]) *
-               static_cast<float>(values[block.codes[i]]);
+    for (int i = 0; i < elements; ++i) {
+      const int group = i / integer_block::group;
+      out[i] = scale * static_cast<float>(block.factors[group]) * static_cast<float>(values[block.codes[i]]);
+    }
   }
 }
 

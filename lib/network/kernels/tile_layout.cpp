@@ -416,11 +416,14 @@ group_values values_of(const integer_block& block, int g) {
 template <element_type format>
 void pack_scaled_integers(const stored_rows& rows, std::byte* tile) {
   constexpr tile_form form = form_of(storage_of(format));
-  constexpr auto in_block = static_cast<int>(layout(format).elements) / group;
+  constexpr auto elements = layout(format).elements, bytes = layout(format).bytes;
+  constexpr auto in_block = static_cast<int>(elements / group);
   const std::int64_t row = row_bytes(format, rows.inputs);
-  for (std::int64_t first = 0; first < rows.inputs / group; first += in_block, tile += in_block * form.group_bytes())
+  const std::byte* source = rows.data;
+  for (std::int64_t first = 0; first < rows.inputs;
+       first += elements, source += bytes, tile += in_block * form.group_bytes())
     for (int lane = 0; lane < rows.count; ++lane) {
-      const auto block = read_integer_block<format>(rows.data + lane * row + first / in_block * layout(format).bytes);
+      const auto block = read_integer_block<format>(source + lane * row);
       for (int g = 0; g < in_block; ++g) {
         std::byte* target = tile + g * form.group_bytes();
         write_header<form>(block.scale, 0, lane, target);

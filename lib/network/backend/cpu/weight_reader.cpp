@@ -30,7 +30,8 @@ double tiled_share(element_type type) {
   const auto [elements, bytes] = layout(type);
   constexpr std::int64_t inputs = kernels::quantized_block;
   const auto tile = static_cast<double>(kernels::tile_bytes(kernels::storage_of(type), inputs));
-  return std::max(1.0, tile / static_cast<double>(kernels::tile_lanes * inputs / elements * bytes));
+  const auto stored = kernels::tile_lanes * (inputs / elements) * bytes;
+  return std::max(1.0, tile / static_cast<double>(stored));
 }
 
 /// Address space for all matrices: they lie in one chunk, of which only what they take is committed.
