@@ -8,6 +8,8 @@
 #include <boost/asio/bind_executor.hpp>
 #include <boost/test/unit_test.hpp>
 
+#include <filesystem>
+
 namespace cogen::test {
 namespace {
 
@@ -26,6 +28,15 @@ BOOST_AUTO_TEST_CASE(weights_take_what_was_said) {
     BOOST_TEST(said.weight_bytes > read_by_a_step, name);
     BOOST_TEST(said.weight_bytes < 4 * read_by_a_step, name);
   }
+}
+
+BOOST_AUTO_TEST_CASE(weights_of_few_bits_take_more_than_their_file) {
+  const auto folder = golden_folder("llama_few_bits_gguf");
+  const auto said = estimate_memory(folder, {.limits = {.max_sequence_length = 64}});
+  BOOST_TEST(said.weight_bytes > 1.3 * static_cast<double>(std::filesystem::file_size(folder / "model.gguf")));
+  const auto read_by_a_step = golden_model("llama_few_bits_gguf")->weight_bytes();
+  BOOST_TEST(said.weight_bytes > read_by_a_step);
+  BOOST_TEST(said.weight_bytes < 2 * read_by_a_step);
 }
 
 BOOST_AUTO_TEST_CASE(weights_that_several_blocks_read_are_in_memory_once) {

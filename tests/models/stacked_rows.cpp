@@ -2,6 +2,7 @@
 #include "../load/memory_file.hpp"
 #include "../load/tiny_model.hpp"
 #include "network/weights/matrix_rows.hpp"
+#include "network/weights/mlp_rows.hpp"
 
 #include <boost/test/unit_test.hpp>
 
@@ -83,8 +84,18 @@ BOOST_AUTO_TEST_CASE(a_matrix_of_nvfp4_has_its_factor) {
   BOOST_TEST(ones_with_factors(plain, 1).factor() == 1);
   ones_with_factors(plain, 1).read_as_float(0, 2, read);
   BOOST_TEST(read == numbers(128, 1), boost::test_tools::per_element());
+  const weights::named_rows unscaled{.name = "some.weight", .rows = 2, .stack = 3, .index = 1, .scaled = false};
+  BOOST_TEST(!weights::matrix_rows(files, unscaled, 64).factor_source());
   const load::checkpoint misshapen(wrong.path());
   BOOST_CHECK_THROW(ones_with_factors(misshapen, 1), load::load_error);
+}
+
+BOOST_AUTO_TEST_CASE(scales_of_shares_are_no_factors_of_a_matrix) {
+  models::moe_spec spec{.expert = {}, .experts = 3, .stacked = true};
+  spec.expert.down = "ffn_down_exps";
+  BOOST_TEST(weights::down_rows(spec, "blk.0.", 1, 64).scaled);
+  spec.router.share_scales = "ffn_down_exps.scale";
+  BOOST_TEST(!weights::down_rows(spec, "blk.0.", 1, 64).scaled);
 }
 
 BOOST_AUTO_TEST_CASE(another_number_of_experts_is_refused) {

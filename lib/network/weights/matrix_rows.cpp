@@ -48,7 +48,7 @@ std::int64_t first_row(const load::weight& source, const named_rows& part, std::
 std::optional<load::weight> find_factors(const load::checkpoint& files, const load::weight& source,
                                          const named_rows& part) {
   constexpr std::string_view ending = ".weight";
-  if (source.type() != element_type::nvfp4 || !part.name.ends_with(ending)) return std::nullopt;
+  if (source.type() != element_type::nvfp4 || !part.scaled || !part.name.ends_with(ending)) return std::nullopt;
   const auto name = part.name.substr(0, part.name.size() - ending.size()) + ".scale";
   if (!files.find(name)) return std::nullopt;
   return files.at(name, {std::max<std::int64_t>(part.stack, 1)});

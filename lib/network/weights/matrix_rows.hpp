@@ -35,6 +35,7 @@ struct named_rows {
   std::int64_t stack = 0;          // such matrices in the tensor, which has a dimension more; 0: it is one matrix
   std::int64_t index = 0;          // which of them
   bool may_be_vector = false;      // of a single row: the tensor may be [inputs] instead of [1, inputs]
+  bool scaled = true;              // by NAME.scale, if there is one and the matrix is nvfp4
 
   std::int64_t stored_rows() const { return stored == 0 ? rows : stored; }
   auto operator<=>(const named_rows&) const = default;

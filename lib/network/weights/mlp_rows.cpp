@@ -77,6 +77,7 @@ named_rows down_rows(const models::moe_spec& spec, const std::string& prefix, st
                      std::int64_t outputs) {
   auto rows = down_rows(spec.expert, prefix_of(spec, prefix, expert), outputs);
   find_in_stack(spec, expert, rows);
+  rows.scaled = spec.router.share_scales != spec.expert.down + ".scale";  // as Gemma 4's files name them
   return rows;
 }
 
