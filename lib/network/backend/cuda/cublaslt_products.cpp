@@ -31,7 +31,7 @@ cudaDataType_t type_of(at::ScalarType type) {
   return type == at::kBFloat16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-bool is_aligned(const at::Tensor& tensor) {
+bool has_aligned_data(const at::Tensor& tensor) {
   constexpr std::uintptr_t alignment = 16;
   return !tensor.defined() ||
          (tensor.is_contiguous() && reinterpret_cast<std::uintptr_t>(tensor.const_data_ptr()) % alignment == 0);
@@ -93,8 +93,8 @@ cublaslt_products::shared_algorithms& cublaslt_products::of_all_engines() {
 }
 
 bool cublaslt_products::multiply(const matrix_product& product) {
-  if (!is_of_known_types(product) || !is_aligned(product.x) || !is_aligned(product.weights) ||
-      !is_aligned(product.bias) || !is_aligned(product.y))
+  if (!is_of_known_types(product) || !has_aligned_data(product.x) || !has_aligned_data(product.weights) ||
+      !has_aligned_data(product.bias) || !has_aligned_data(product.y))
     return false;
   if (product.x.size(0) == 0) return true;
   make_ready();

@@ -33,7 +33,7 @@ at::Tensor grouped_product(const at::Tensor& x, const projection& linear, const 
 }
 
 /// The rows of at::_grouped_mm() begin at multiples of 16 bytes.
-bool is_aligned(const at::Tensor& weights) { return weights.size(2) * weights.element_size() % 16 == 0; }
+bool has_aligned_rows(const at::Tensor& weights) { return weights.size(2) * weights.element_size() % 16 == 0; }
 
 }  // namespace
 
@@ -48,7 +48,7 @@ void tensor_operators::add_experts(const at::Tensor& rows, const at::Tensor& sha
                                    const residual& update, const at::Tensor& x) {
   const auto routed = shares.narrow(1, moe.spec.first_expert(), moe.spec.own_experts());
   const auto grouped = [this](const at::Tensor& weights) {
-    return weights.defined() && is_aligned(weights) && multiplies_groups(weights);
+    return weights.defined() && has_aligned_rows(weights) && multiplies_groups(weights);
   };
   const auto read = moe.spec.latent ? product(rows, moe.into_latent) : rows;
   auto sum = grouped(moe.up.weights) && grouped(moe.down.weights) ? sum_of_chosen(read, routed, moe)
