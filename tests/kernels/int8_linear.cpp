@@ -13,14 +13,6 @@ namespace {
 
 using problem = linear_problem;
 
-constexpr element_type quantized_formats[] = {
-    element_type::q4_0,    element_type::q4_1,    element_type::q5_0,       element_type::q5_1,    element_type::q8_0,
-    element_type::iq4_nl,  element_type::mxfp4,   element_type::q2_k,       element_type::q3_k,    element_type::q4_k,
-    element_type::q5_k,    element_type::q6_k,    element_type::iq4_xs,     element_type::iq1_s,   element_type::iq1_m,
-    element_type::iq2_xxs, element_type::iq2_xs,  element_type::iq2_s,      element_type::iq3_xxs, element_type::iq3_s,
-    element_type::tq1_0,   element_type::tq2_0,   element_type::nvfp4,      element_type::q1_0,    element_type::q2_0,
-    element_type::q4_zero, element_type::q8_zero, element_type::scaled_e2m1};
-
 execution fast(execution run) {
   run.mode = compute_type::int8;
   return run;
@@ -74,7 +66,7 @@ BOOST_AUTO_TEST_SUITE(int8_linear_test)
 
 BOOST_AUTO_TEST_CASE(is_the_product_of_rounded_rows_for_every_format_and_number_of_rows) {
   worker_pool workers(2);
-  for (const element_type format : quantized_formats)
+  for (const element_type format : integer_formats)
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 33, 100, 130})
       for_each_set(workers, [&](const execution& run) {
         BOOST_TEST_CONTEXT(to_string(format) << ", " << rows << " rows") {
@@ -101,7 +93,7 @@ BOOST_AUTO_TEST_CASE(quantized_weights_give_the_same_bits_on_every_instruction_s
   worker_pool workers(2);
   const auto sets = tested_instruction_sets();
   if (sets.size() < 2) BOOST_TEST_MESSAGE("SKIPPED: this machine has one instruction set");
-  for (const element_type format : quantized_formats)
+  for (const element_type format : integer_formats)
     for (const std::int64_t rows : {1, 2, 5, 9, 40}) {
       const problem layer(format, rows, 200, whole_blocks(format, 672), workers);
       const std::vector<float> expected = layer.multiply({&workers, sets.front(), compute_type::int8});
@@ -221,7 +213,7 @@ BOOST_AUTO_TEST_CASE(bias_and_residual_come_after_the_sum) {
 
 BOOST_AUTO_TEST_CASE(a_row_with_an_input_beyond_all_bounds_spoils_only_itself) {
   worker_pool workers(2);
-  for (const element_type format : quantized_formats)
+  for (const element_type format : integer_formats)
     for (const float value : {std::nanf(""), std::numeric_limits<float>::infinity(), 0x1p100F})
       for_each_set(workers, [&](const execution& run) {
         const std::int64_t inputs = whole_blocks(format, 64);

@@ -43,6 +43,15 @@ inline constexpr element_type all_formats[] = {
     element_type::tq2_0,   element_type::nvfp4,   element_type::q1_0,        element_type::q2_0,
     element_type::q4_zero, element_type::q8_zero, element_type::scaled_e4m3, element_type::scaled_e2m1};
 
+/// Those whose values are integers, which compute_type::int8 multiplies.
+inline constexpr element_type integer_formats[] = {
+    element_type::q4_0,    element_type::q4_1,    element_type::q5_0,       element_type::q5_1,    element_type::q8_0,
+    element_type::iq4_nl,  element_type::mxfp4,   element_type::q2_k,       element_type::q3_k,    element_type::q4_k,
+    element_type::q5_k,    element_type::q6_k,    element_type::iq4_xs,     element_type::iq1_s,   element_type::iq1_m,
+    element_type::iq2_xxs, element_type::iq2_xs,  element_type::iq2_s,      element_type::iq3_xxs, element_type::iq3_s,
+    element_type::tq1_0,   element_type::tq2_0,   element_type::nvfp4,      element_type::q1_0,    element_type::q2_0,
+    element_type::q4_zero, element_type::q8_zero, element_type::scaled_e2m1};
+
 /// A number of inputs that the format can have: `inputs`, or the next whole number of blocks.
 inline std::int64_t whole_blocks(element_type format, std::int64_t inputs) {
   const std::int64_t block = layout(format).elements;

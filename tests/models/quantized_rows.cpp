@@ -84,15 +84,6 @@ BOOST_AUTO_TEST_CASE(numbers_in_4_bits_are_off_by_half_a_step_of_their_group) {
   BOOST_CHECK_THROW(quantize_in_4_bits(at::zeros({1, 40}), at::kFloat), std::invalid_argument);
 }
 
-/// In the order of element_type, and all that are quantized.
-constexpr element_type types[] = {
-    element_type::q4_0,    element_type::q4_1,    element_type::q5_0,       element_type::q5_1,    element_type::q8_0,
-    element_type::iq4_nl,  element_type::mxfp4,   element_type::q2_k,       element_type::q3_k,    element_type::q4_k,
-    element_type::q5_k,    element_type::q6_k,    element_type::iq4_xs,     element_type::iq1_s,   element_type::iq1_m,
-    element_type::iq2_xxs, element_type::iq2_xs,  element_type::iq2_s,      element_type::iq3_xxs, element_type::iq3_s,
-    element_type::tq1_0,   element_type::tq2_0,   element_type::nvfp4,      element_type::q1_0,    element_type::q2_0,
-    element_type::q4_zero, element_type::q8_zero, element_type::scaled_e2m1};
-
 kernels::encoder_rows random_rows(element_type type) { return kernels::random_rows(type, 3, 512, 7); }
 
 weight_packing packing_of_both(element_type type, element_type other) {
@@ -101,12 +92,12 @@ weight_packing packing_of_both(element_type type, element_type other) {
 }
 
 BOOST_AUTO_TEST_CASE(what_files_keep_in_codes_has_the_same_numbers_beside_any_other) {
-  for (const auto type : types) {
+  for (const auto type : kernels::integer_formats) {
     const auto rows = random_rows(type);
     std::vector<float> numbers(rows.values.size());
     load::dequantize(type, rows.bytes, numbers);
     const auto expected = at::from_blob(numbers.data(), {rows.rows, rows.inputs});
-    for (const auto other : types) {
+    for (const auto other : kernels::integer_formats) {
       const auto read = make_quantized_rows(packing_of_both(type, other), rows.rows, rows.inputs, at::kFloat);
       read_stored_rows(type, rows.bytes, read);
       BOOST_TEST((unpacked(read) - expected).abs().max().item<float>() < 1e-6F * expected.abs().max().item<float>(),

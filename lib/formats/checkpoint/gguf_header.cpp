@@ -177,8 +177,7 @@ element_type known_type(const header_cursor& cursor, std::uint32_t number) {
   if (is_known && type->read_as) return *type->read_as;
   cursor.refuse(
       "GGML type {} ({}) is not read; F32, F16, BF16, F64, I8 to I64, Q1_0, Q2_0, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K "
-      "to "
-      "Q6_K, IQ1_S to IQ4_XS, TQ1_0, TQ2_0, MXFP4 and NVFP4 are",
+      "to Q6_K, IQ1_S to IQ4_XS, TQ1_0, TQ2_0, MXFP4 and NVFP4 are",
       number, is_known ? type->name : "unknown");
 }
 

@@ -30,18 +30,13 @@ inline const tensor_info& required(const tensor_file& stored, const tensor_info*
   return *part;
 }
 
-/// How many inputs share one of `groups` scales of a row. Throws load_error where those do not divide the inputs.
-inline std::int64_t group_size(const tensor_file& stored, const tensor_info& scales, std::int64_t groups,
-                               std::int64_t inputs) {
-  if (groups < 1 || inputs % groups != 0)
-    refuse_part(stored, scales, fmt::format("groups of equal size in {} inputs are read", inputs));
-  return inputs / groups;
-}
-
-/// The same, of integers: 32 inputs at least, or all.
+/// How many inputs share one of `groups` scales of a row of integers. Throws load_error where that is not a multiple of
+/// 32, or all inputs.
 inline std::int64_t integer_group_size(const tensor_file& stored, const tensor_info& scales, std::int64_t groups,
                                        std::int64_t inputs) {
-  const auto group = group_size(stored, scales, groups, inputs);
+  if (groups < 1 || inputs % groups != 0)
+    refuse_part(stored, scales, fmt::format("groups of equal size in {} inputs are read", inputs));
+  const auto group = inputs / groups;
   if (group % 32 != 0 && groups > 1)
     refuse_part(stored, scales, fmt::format("groups of {} inputs are not read; multiples of 32 are", group));
   return group;
