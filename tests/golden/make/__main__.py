@@ -6,6 +6,7 @@
   ref/bin/python tests/golden/make check [NAME...]     loads folders afresh and compares with what is written there
   ref/bin/python tests/golden/make beams [NAME...]     tests/decoding/beam_searches.json: what beam searches find
   ref/bin/python tests/golden/make variants            tests/golden/config_variants.json: other spellings of config.json
+  ref/bin/python tests/golden/make types               tests/golden/model_types.json: what Transformers knows
   ref/bin/python tests/golden/make sizes [NAME...]     build/variant-goldens/NAME--ENTRY-VALUE: goldens of other sizes
   ref/bin/python tests/golden/make guided              tests/decoding/guided.json: continuations with guidance
   ref/bin/python tests/golden/make default MODEL.gguf  tests/golden/default_model.json: what a real model continues
@@ -51,6 +52,7 @@ import mamba
 import mamba2
 import ministral
 import mistral
+import model_types
 import moe
 import mtp
 import near_llama
@@ -92,6 +94,7 @@ def main():
     commands.add_parser("check").add_argument("names", nargs="*", metavar="NAME")
     commands.add_parser("beams").add_argument("names", nargs="*", metavar="NAME")
     commands.add_parser("variants")
+    commands.add_parser("types")
     command = commands.add_parser("sizes")
     command.add_argument("--kind", action="append", help="only variants whose name has this in it")
     command.add_argument("--processes", type=int, default=1)
@@ -109,6 +112,8 @@ def main():
         beam_searches.make(FAMILIES, arguments.names or list(FAMILIES), arguments.into, DECODING / "beam_searches.json")
     elif arguments.command == "variants":
         config_variants.make(arguments.into, HERE.parent.parent / "lib/network/models/families.def")
+    elif arguments.command == "types":
+        model_types.make(arguments.into / "model_types.json")
     elif arguments.command == "sizes":
         into = arguments.into if arguments.into != HERE else HERE.parent.parent / "build" / "variant-goldens"
         sizes.make(FAMILIES, arguments.names or [*FAMILIES, *embedder.MODELS], into, arguments.kind, arguments.processes,
