@@ -1,5 +1,6 @@
-// check_model MODEL [FILE]: whether a model that was fetched or converted is sound, on one page. How its weights are
-// stored, how a text (of a file) becomes tokens and how much it surprises the model, an answer, memory and speed.
+// check_model [--record FILE] MODEL [TEXT]: whether a model that was fetched or converted is sound, on one page. How
+// its weights are stored, how a text (of a file) becomes tokens and how much it surprises the model, an answer, memory
+// and speed. A record has what scripts/compare-model compares with others: the text, its tokens and how it goes on.
 #include "rethrow.hpp"
 
 #include <cogen/engine.hpp>
@@ -9,6 +10,7 @@
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/json.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -18,6 +20,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -37,7 +40,7 @@ constexpr std::string_view usual_text =
 
 double mebibytes(double bytes) { return bytes / (1 << 20); }
 
-std::string text_of(const char* path) {
+std::string text_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw std::runtime_error(fmt::format("{}: cannot be opened", path));
   return {std::istreambuf_iterator<char>(file), {}};
@@ -73,16 +76,34 @@ void print_tokens(const cogen::text::tokenizer& tokenizer, const std::vector<cog
   fmt::print("tokens   {}: {}\n", tokens.size(), fmt::join(spelled, ", "));
 }
 
+/// The text as the model's tokens, the log-probability of each, and the most probable tokens behind them.
+struct text_record {
+  std::string text;
+  std::vector<cogen::token> tokens;
+  std::vector<float> logprobs;
+  std::vector<cogen::token> continuation;
+};
+
 /// Of a text by itself, and how fast it was read.
-asio::awaitable<void> print_perplexity(cogen::engine& engine, std::vector<cogen::token> tokens) {
-  auto stream = engine.generate({.prompt = cogen::token_ids(std::move(tokens)), .max_tokens = 1, .prompt_logprobs = 0});
-  co_await stream.async_complete();
-  double sum = 0;
-  for (const auto& each : stream.prompt_logprobs()) sum += each.logprob;
-  const auto count = static_cast<double>(stream.usage().prompt_tokens);
+asio::awaitable<void> print_perplexity(cogen::engine& engine, text_record& record) {
+  auto stream = engine.generate({.prompt = record.tokens, .max_tokens = 16, .ignore_eos = true, .prompt_logprobs = 0});
+  const auto continued = co_await stream.async_complete();
+  for (const auto& each : stream.prompt_logprobs()) record.logprobs.push_back(each.logprob);
+  for (const auto& each : continued.tokens) record.continuation.push_back(each.id);
+  const double sum = std::accumulate(record.logprobs.begin(), record.logprobs.end(), 0.0);
+  const auto count = static_cast<double>(record.tokens.size());
   const std::chrono::duration<double> time = stream.usage().time_to_first_token;
   fmt::print("text     perplexity {:.2f}, {:.0f} tokens a second\n", std::exp(-sum / std::max(count - 1, 1.0)),
              count / time.count());
+}
+
+void write(const text_record& record, const std::string& path) {
+  std::ofstream file(path);
+  file << boost::json::object{{"text", record.text},
+                              {"tokens", boost::json::value_from(record.tokens)},
+                              {"logprobs", boost::json::value_from(record.logprobs)},
+                              {"continuation", boost::json::value_from(record.continuation)}};
+  if (!file.flush()) throw std::runtime_error(fmt::format("{}: cannot be written", path));
 }
 
 asio::awaitable<void> print_answer(cogen::engine& engine, bool chats) {
@@ -97,11 +118,11 @@ asio::awaitable<void> print_answer(cogen::engine& engine, bool chats) {
   if (generated > 1) fmt::print("speed    {:.1f} tokens a second\n", (generated - 1) / time.count());
 }
 
-asio::awaitable<void> run(cogen::engine& engine, const cogen::model& model, std::string text) {
-  auto tokens = model.tokenizer().encode(text);
-  print_tokens(model.tokenizer(), tokens);
-  tokens.resize(std::min(tokens.size(), max_tokens_read));
-  co_await print_perplexity(engine, std::move(tokens));
+asio::awaitable<void> run(cogen::engine& engine, const cogen::model& model, text_record& record) {
+  record.tokens = model.tokenizer().encode(record.text);
+  print_tokens(model.tokenizer(), record.tokens);
+  record.tokens.resize(std::min(record.tokens.size(), max_tokens_read));
+  co_await print_perplexity(engine, record);
   co_await print_answer(engine, model.chat() != nullptr);
 }
 
@@ -116,19 +137,27 @@ void print_memory(const cogen::model& model) {
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 2) throw std::invalid_argument("usage: check_model MODEL [FILE]");
-  const std::string text = argc > 2 ? text_of(argv[2]) : std::string(usual_text);
-  print_types(cogen::load::checkpoint(argv[1]));
+  std::vector<std::string> arguments(argv + 1, argv + argc);
+  std::string recorded;
+  if (arguments.size() > 2 && arguments[0] == "--record") {
+    recorded = arguments[1];
+    arguments.erase(arguments.begin(), arguments.begin() + 2);
+  }
+  if (arguments.empty() || arguments.size() > 2)
+    throw std::invalid_argument("usage: check_model [--record FILE] MODEL [TEXT]");
+  text_record record{.text = arguments.size() == 2 ? text_of(arguments[1]) : std::string(usual_text)};
+  print_types(cogen::load::checkpoint(arguments[0]));
   const auto begin = std::chrono::steady_clock::now();
-  const auto model = cogen::load_model(argv[1]);
+  const auto model = cogen::load_model(arguments[0]);
   const std::chrono::duration<double> time = std::chrono::steady_clock::now() - begin;
   fmt::print("loaded   in {:.1f} s\n", time.count());
-  if (!model->has_tokenizer()) throw std::runtime_error(fmt::format("{}: has no tokenizer", argv[1]));
+  if (!model->has_tokenizer()) throw std::runtime_error(fmt::format("{}: has no tokenizer", arguments[0]));
   cogen::engine engine(model);
   asio::io_context context;
-  asio::co_spawn(context, run(engine, *model, text), example::rethrow);
+  asio::co_spawn(context, run(engine, *model, record), example::rethrow);
   context.run();
   print_memory(*model);
+  if (!recorded.empty()) write(record, recorded);
 } catch (const std::exception& e) {
   fmt::print(stderr, "{}\n", e.what());
   return 1;
