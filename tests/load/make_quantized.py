@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the folders of data/quantized/: weights packed by the tools that define their forms, and what these stand for.
 
-Development only: needs torch, transformers, safetensors and compressed-tensors 0.20.1, and the sources of AutoAWQ 0.2.9 and
+Development only: needs torch, transformers, safetensors, bitsandbytes 0.50.2 and compressed-tensors 0.20.1, and the sources of AutoAWQ 0.2.9 and
 of GPTQModel 7.7.0, whose packing functions are run alone. Run it as
   python make_quantized.py AUTOAWQ GPTQMODEL
 with the folders of both sources. Each folder has config.json, model.safetensors, and truth.safetensors with every weight in
@@ -15,13 +15,14 @@ import sys
 import types
 from contextlib import nullcontext
 
+import bitsandbytes.functional
 import numpy as np
 import torch
 import transformers
 from compressed_tensors.compressors.mxfp4.base import MXFP4PackedCompressor
 from compressed_tensors.compressors.naive_quantized.base import NaiveQuantizationCompressor
 from compressed_tensors.compressors.nvfp4.base import NVFP4PackedCompressor
-from compressed_tensors.compressors.pack_quantized.base import PackedQuantizationCompressor
+from compressed_tensors.compressors.pack_quantized.base import PackedQuantizationCompressor, pack_to_int32
 from compressed_tensors.quantization import QuantizationArgs, QuantizationScheme
 from safetensors.torch import save_file
 from torch import nn
@@ -134,6 +135,18 @@ def integers(name, format_name, modules):
     return tensors, truth, groups
 
 
+def packed_in_another_order():
+    """As versions before 0.13 wrote actorder "group": a group for each input."""
+    generator = torch.Generator().manual_seed(22)
+    codes = torch.randint(-8, 8, [40, 192], generator=generator)
+    scales = scales_like(generator, [40, 6], torch.bfloat16)
+    group_of = (torch.arange(192) // 32)[torch.randperm(192, generator=generator)]
+    write("packed_4_32_order", {"quant_method": "compressed-tensors", "format": "pack-quantized"},
+          {UP + ".weight_packed": pack_to_int32(codes.to(torch.int8), 4), UP + ".weight_scale": scales,
+           UP + ".weight_shape": torch.tensor([40, 192]), UP + ".weight_g_idx": group_of.int()},
+          {UP + ".weight": codes.float() * scales[:, group_of].float()})
+
+
 def mixed():
     tensors, truth, groups = integers("mixed", "pack-quantized", {
         UP: dict(shape=[40, 256], dtype=torch.bfloat16, bits=4, group=128, symmetric=True),
@@ -158,6 +171,21 @@ def fp8_rows():
     assert torch.equal(packed["weight"].float(), codes.float())
     write("fp8_row", {"quant_method": "compressed-tensors", "format": "float-quantized"},
           {UP + ".weight": packed["weight"], UP + ".weight_scale": scales}, {UP + ".weight": weight})
+
+
+def fp8_other_blocks():
+    generator = torch.Generator().manual_seed(23)
+    tensors, truth, groups = {}, {}, {}
+    for module, shape, block in ((UP, [40, 160], [16, 32]), (DOWN, [72, 256], [24, 128])):
+        scheme = scheme_of(num_bits=8, type="float", symmetric=True, strategy="block", block_structure=block)
+        codes = e4m3_codes(generator, shape)
+        scales = scales_like(generator, [math.ceil(size / part) for size, part in zip(shape, block)], torch.bfloat16)
+        spread = scales.float().repeat_interleave(block[0], 0)[:shape[0]].repeat_interleave(block[1], 1)[:, :shape[1]]
+        tensors |= {module + ".weight": codes, module + ".weight_scale": scales}
+        truth[module + ".weight"] = codes.float() * spread
+        groups["group_" + str(len(groups))] = {"targets": [module], "weights": scheme.weights.model_dump(mode="json")}
+    write("fp8_other_blocks", {"quant_method": "compressed-tensors", "format": "float-quantized", "config_groups": groups},
+          tensors, truth)
 
 
 def e2m1(generator, shape):
@@ -273,9 +301,41 @@ def gptq(source, name, bits, group, symmetric=False, v2=False, order=None, index
           {f"{UP}.{part}": getattr(module, part) for part in parts}, {UP + ".weight": weight})
 
 
+# bitsandbytes
+
+def four_bits(name, kind, shapes, nested, blocksize=64):
+    generator = torch.Generator().manual_seed(20)
+    tensors, truth = {}, {}
+    for module, shape in shapes.items():
+        packed, state = bitsandbytes.functional.quantize_4bit(
+            torch.randn(shape, generator=generator), quant_type=kind, blocksize=blocksize, compress_statistics=nested)
+        tensors[module + ".weight"] = packed
+        tensors |= {f"{module}.weight.{part}": value for part, value in state.as_dict(packed=True).items()}
+        restored = bitsandbytes.functional.dequantize_4bit(packed, state)
+        truth[module + ".weight"] = restored + 0.0  # it makes -0 of code 8 of FP4, whose number in the table is 0
+    write(name, {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_quant_type": kind,
+                 "bnb_4bit_use_double_quant": nested, "bnb_4bit_quant_storage": "uint8"}, tensors, truth)
+
+
+def eight_bits():
+    generator = torch.Generator().manual_seed(21)
+    codes, maxima, _ = bitsandbytes.functional.int8_vectorwise_quant(torch.randn([40, 192], generator=generator).half())
+    weight = codes.float() * (maxima.float() * torch.tensor(1 / 127)).unsqueeze(1)
+    restored = bitsandbytes.functional.int8_vectorwise_dequant(codes, maxima)
+    assert torch.allclose(restored.float(), weight, rtol=1e-6)  # it multiplies in another order
+    write("bitsandbytes_8", {"quant_method": "bitsandbytes", "load_in_8bit": True},
+          {UP + ".weight": codes, UP + ".SCB": maxima.float(), UP + ".weight_format": torch.tensor(0, dtype=torch.uint8)},
+          {UP + ".weight": weight})
+
+
 def main(autoawq, gptqmodel):
+    four_bits("bitsandbytes_nf4", "nf4", {UP: [40, 192], DOWN: [33, 31]}, False)
+    four_bits("bitsandbytes_nf4_nested", "nf4", {UP: [200, 192]}, True)
+    four_bits("bitsandbytes_fp4", "fp4", {UP: [40, 192]}, True, 128)
+    eight_bits()
     fp8_blocks("fp8_block", {UP: [200, 320], DOWN: [136, 256]}, torch.float32)
     fp8_blocks("fp8_block_e8m0", {UP: [130, 256]}, torch.float8_e8m0fnu, scale_fmt="ue8m0")
+    fp8_other_blocks()
     fp8_rows()
     fp8_tensors()
     both = lambda **more: {UP: dict(shape=[40, 192], **more)}
@@ -286,6 +346,7 @@ def main(autoawq, gptqmodel):
     integers("packed_4_row", "pack-quantized", both(dtype=torch.float32, bits=4, group=-1, symmetric=True))
     integers("packed_8_32_zeros", "pack-quantized", both(dtype=torch.float16, bits=8, group=32, symmetric=False))
     integers("packed_3_96_zeros", "pack-quantized", both(dtype=torch.bfloat16, bits=3, group=96, symmetric=False))
+    packed_in_another_order()
     mixed()
     nvfp4()
     modelopt()

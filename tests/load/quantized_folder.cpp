@@ -32,6 +32,7 @@ const std::vector<packed_folder>& packed_folders() {
   static const std::vector<packed_folder> folders{
       {"fp8_block", {{up_proj, f32}, {down_proj, scaled_e4m3}}},  // 320 inputs are no blocks of 128
       {"fp8_block_e8m0", {{up_proj, scaled_e4m3}}},
+      {"fp8_other_blocks", {{up_proj, f32}, {down_proj, scaled_e4m3}}},
       {"fp8_row", {{up_proj, scaled_e4m3}}},
       {"fp8_tensor", {{up_proj, f32}, {gate_proj, f32}, {down_proj, f32}}},
       {"int8", {{up_proj, q8_0}}},
@@ -51,7 +52,13 @@ const std::vector<packed_folder>& packed_folders() {
       {"gptq_4_32_symmetric", {{up_proj, q4_0}}},
       {"gptq_2_32_v2", {{up_proj, q4_zero}}},
       {"gptq_3_64", {{up_proj, q4_zero}}},
-      {"gptq_8_row", {{up_proj, q8_zero}}}};
+      {"gptq_8_row", {{up_proj, q8_zero}}},
+      {"gptq_4_64_desc_act", {{up_proj, f32}}},  // groups of inputs that do not follow one another
+      {"packed_4_32_order", {{up_proj, f32}}},
+      {"bitsandbytes_nf4", {{up_proj, f32}, {down_proj, f32}}},
+      {"bitsandbytes_nf4_nested", {{up_proj, f32}}},
+      {"bitsandbytes_fp4", {{up_proj, f32}}},
+      {"bitsandbytes_8", {{up_proj, q8_zero}}}};
   return folders;
 }
 
@@ -136,6 +143,20 @@ std::vector<stored_tensor> gptq_parts() {
           {"a.scales", "F32", "2,8", repeated(1, 16)}};
 }
 
+stored_tensor state_part(const std::string& text) {
+  return {"a.weight.quant_state.bitsandbytes__nf4", "U8", std::to_string(text.size()), text};
+}
+
+/// Of bitsandbytes, [2, 64] in blocks of 64 whose maxima are codes.
+std::vector<stored_tensor> four_bit_parts() {
+  return {{"a.weight", "U8", "64,1", std::string(64, '\x98')},
+          {"a.weight.absmax", "U8", "2", std::string(2, 1)},
+          {"a.weight.quant_map", "F32", "16", repeated(1, 16)},
+          {"a.weight.nested_absmax", "F32", "1", repeated(1, 1)},
+          {"a.weight.nested_quant_map", "F32", "256", repeated(1, 256)},
+          state_part(R"({"shape":[2,64],"blocksize":64,"nested_blocksize":256,"nested_offset":0.5})")};
+}
+
 template <class Change>
 std::vector<stored_tensor> changed(std::vector<stored_tensor> tensors, Change change) {
   change(tensors);
@@ -176,23 +197,19 @@ BOOST_AUTO_TEST_CASE(weights_have_one_name_and_the_type_that_keeps_them) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(inputs_in_another_order_are_refused) {
-  BOOST_TEST(says(refusal([] { checkpoint opened(path_of("gptq_4_64_desc_act")); }),
-                  "groups of 64 inputs in their order are read, as tools write them with desc_act false"));
-}
-
 BOOST_AUTO_TEST_CASE(methods_that_are_not_read_are_named) {
   const auto refusal_for = [](const std::string& fields) {
     return opening_of({.tensors = {}, .quantization = "{" + fields + "}"});
   };
-  for (const char* method :
-       {"bitsandbytes", "hqq", "torchao", "quanto", "aqlm", "vptq", "spqr", "higgs", "exl3", "qqq"})
+  for (const char* method : {"hqq", "torchao", "quanto", "aqlm", "vptq", "spqr", "higgs", "exl3", "qqq"})
     BOOST_TEST(says(refusal_for(R"("quant_method":")" + std::string(method) + "\""),
                     "quantization_config.quant_method is \"" + std::string(method) +
                         "\"; it is not read; fp8, fbgemm_fp8, "
-                        "compressed-tensors, modelopt, gptq, awq, auto-round, quark, mxfp4 are"));
+                        "compressed-tensors, modelopt, gptq, awq, auto-round, quark, mxfp4, bitsandbytes are"));
   BOOST_TEST(says(refusal_for(R"("quant_method":"awq","version":"gemv")"),
                   "quantization_config.version is \"gemv\"; gemm is read"));
+  BOOST_TEST(says(refusal_for(R"("quant_method":"bitsandbytes","bnb_4bit_quant_storage":"bfloat16")"),
+                  "codes in bytes are read"));
   BOOST_TEST(says(refusal_for(R"("quant_method":"gptq","checkpoint_format":"gptq_p")"), "gptq and gptq_v2 are read"));
   BOOST_TEST(says(refusal_for(R"("quant_method":"auto-round","packing_format":"auto_round:exl")"),
                   "auto_gptq and auto_awq are read"));
@@ -204,7 +221,7 @@ BOOST_AUTO_TEST_CASE(methods_that_are_not_read_are_named) {
   BOOST_TEST(says(refusal_for(R"("quant_method":"compressed-tensors","transform_config":{"config_groups":{"u":1}})"),
                   "weights that are transformed at run time are not read"));
   for (const char* method : {"fp8", "fbgemm_fp8", "compressed-tensors", "modelopt", "modelopt_fp4", "gptq", "awq",
-                             "auto-round", "quark", "mxfp4"})
+                             "auto-round", "quark", "mxfp4", "bitsandbytes"})
     BOOST_TEST(refusal_for(R"("quant_method":")" + std::string(method) + "\"") == "nothing was refused");
 }
 
@@ -310,9 +327,45 @@ BOOST_AUTO_TEST_CASE(groups_are_checked) {
     parts.push_back({"a.g_idx", "I32", "64", index});
     return opening_of({.tensors = parts});
   };
-  BOOST_TEST(with_index(1) == "nothing was refused");
-  for (const std::int32_t group : {0, 2, -1, 1 << 30})
+  for (const std::int32_t group : {0, 1}) BOOST_TEST(with_index(group) == "nothing was refused");
+  for (const std::int32_t group : {2, -1, 1 << 30})
     BOOST_TEST(says(with_index(group), "tensor 'a.g_idx' gives input 40 to group " + std::to_string(group)));
+}
+
+BOOST_AUTO_TEST_CASE(parts_of_bitsandbytes_are_checked) {
+  const auto refusal_of = [](std::size_t part, auto change) {
+    auto parts = four_bit_parts();
+    change(parts[part]);
+    return opening_of({.tensors = parts});
+  };
+  BOOST_TEST(refusal_of(0, [](auto&) {}) == "nothing was refused");
+  for (const std::size_t left_out : {1, 2, 3, 4, 5}) {
+    auto parts = four_bit_parts();
+    parts.erase(parts.begin() + static_cast<std::ptrdiff_t>(left_out));
+    BOOST_TEST(says(opening_of({.tensors = parts}), "has codes without numbers"), left_out);
+  }
+  const auto state_of = [&](const char* text) { return refusal_of(5, [&](auto& part) { part = state_part(text); }); };
+  BOOST_TEST(says(state_of(R"({"shape":[3,43],"blocksize":64,"nested_blocksize":256,"nested_offset":0})"),
+                  "tensor 'a.weight' is u8 [64, 1]; 65 numbers in u8 belong there"));
+  BOOST_TEST(says(state_of(R"({"shape":[2,64],"blocksize":32,"nested_blocksize":256,"nested_offset":0})"),
+                  "tensor 'a.weight.absmax' is u8 [2]; 4 numbers in u8 belong there"));
+  BOOST_TEST(says(state_of(R"({"shape":[2,64],"blocksize":64,"nested_blocksize":1,"nested_offset":0})"),
+                  "tensor 'a.weight.nested_absmax' is f32 [1]; 2 numbers in f32 belong there"));
+  BOOST_TEST(says(state_of(R"({"shape":[2,64],"blocksize":0,"nested_blocksize":256,"nested_offset":0})"), "blocksize"));
+  BOOST_TEST(says(state_of(R"({"shape":[128],"blocksize":64,"nested_blocksize":256,"nested_offset":0})"),
+                  "[outputs, inputs] is read"));
+  BOOST_TEST(
+      says(state_of(R"({"shape":[2147483648,2147483648],"blocksize":64,"nested_blocksize":256,"nested_offset":0})"),
+           "tensor 'a.weight' is u8 [64, 1]"));
+  BOOST_TEST(says(state_of("[]"), "tensor a.weight.quant_state.bitsandbytes__nf4"));
+  BOOST_TEST(says(state_of(std::string(5000, ' ').c_str()), "a text of 4096 bytes at most belongs there"));
+  BOOST_TEST(says(refusal_of(2, [](auto& part) { part.shape = "15", part.bytes.resize(60); }), "16 numbers in f32"));
+  std::vector<stored_tensor> rows{{"a.weight", "I8", "2,32", std::string(64, 1)},
+                                  {"a.SCB", "F32", "2", repeated(1, 2)},
+                                  {"a.weight_format", "U8", "", std::string(1, 0)}};
+  BOOST_TEST(opening_of({.tensors = rows}) == "nothing was refused");
+  rows[2].bytes[0] = 2;
+  BOOST_TEST(says(opening_of({.tensors = rows}), "tensor 'a.weight_format' is u8 []; u8 0 is read"));
 }
 
 // A zero of 16 is one of 15 and a carry: GPTQModel takes 1 from whole words.

@@ -2,12 +2,11 @@
 #include "formats/checkpoint/part_checks.hpp"
 #include "formats/checkpoint/row_blocks.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace cogen::load {
 namespace {
-
-std::int64_t divided_up(std::int64_t number, std::int64_t divisor) { return (number + divisor - 1) / divisor; }
 
 /// Which scale a weight has: of a matrix in a stack, [its rows / outputs, its inputs / inputs], row by row.
 struct scale_grid {
@@ -93,10 +92,12 @@ scale_grid grid_of(const tensor_file& stored, const tensor_info& codes, const te
   const auto rows = is_grid ? shape[shape.size() - 2] : 0, columns = is_grid ? shape.back() : 0;
   grid.rows = rows;
   grid.columns = columns;
-  if (is_grid && rows * columns * stack == count && rows == divided_up(outputs, method.block_outputs) &&
-      columns == divided_up(inputs, method.block_inputs)) {
-    grid.outputs = method.block_outputs;
-    grid.inputs = method.block_inputs;
+  const auto block = std::ranges::find_if(method.blocks, [&](const scale_block& size) {
+    return rows == divided_up(outputs, size.outputs) && columns == divided_up(inputs, size.inputs);
+  });
+  if (is_grid && rows * columns * stack == count && block != method.blocks.end()) {
+    grid.outputs = block->outputs;
+    grid.inputs = block->inputs;
     return grid;
   }
   if (is_grid && rows * columns * stack == count && rows == outputs && columns > 0 && inputs % columns == 0) {
@@ -106,7 +107,7 @@ scale_grid grid_of(const tensor_file& stored, const tensor_info& codes, const te
   }
   refuse(stored.path().string(),
          "{}, and {}; one scale, one for each row or group of one, or one for each block of [{}, {}] belongs to it",
-         description(codes), description(scales), method.block_outputs, method.block_inputs);
+         description(codes), description(scales), method.blocks.front().outputs, method.blocks.front().inputs);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using module_pointer = std::unique_ptr<const quantized_module>;
 /// Codes of E4M3 with a scale for the matrix, for each row, for blocks, or for groups of a row.
 module_pointer make_fp8_module(const tensor_file& stored, const module_parts& parts, const quantization_method& method);
 
-/// Codes of 8 bits, one in each byte.
+/// Codes of 8 bits, one in each byte, with scales or, of bitsandbytes, the greatest number of each row.
 module_pointer make_int8_module(const tensor_file& stored, const module_parts& parts);
 
 /// Codes of 1 to 8 bits along the rows, in words of 32 bits (compressed-tensors).
@@ -23,6 +23,9 @@ module_pointer make_packed_module(const tensor_file& stored, const module_parts&
 
 /// Codes of E2M1, two in a byte: NVFP4 of compressed-tensors and of ModelOpt, and MXFP4.
 module_pointer make_fp4_module(const tensor_file& stored, const module_parts& parts);
+
+/// Indices of 4 bits into a table, times the greatest number of each block: NF4 and FP4 of bitsandbytes.
+module_pointer make_table_module(const tensor_file& stored, const module_parts& parts);
 
 /// Codes of AWQ and GPTQ, which are stored as [inputs, outputs].
 module_pointer make_transposed_module(const tensor_file& stored, const module_parts& parts,

@@ -22,6 +22,14 @@ struct module_parts {
   const tensor_info* turned = nullptr;         ///< qweight
   const tensor_info* turned_zeros = nullptr;   ///< qzeros
   const tensor_info* turned_scales = nullptr;  ///< scales
+  // of bitsandbytes:
+  const tensor_info* maxima = nullptr;         ///< weight.absmax
+  const tensor_info* table = nullptr;          ///< weight.quant_map
+  const tensor_info* nested_maxima = nullptr;  ///< weight.nested_absmax
+  const tensor_info* nested_table = nullptr;   ///< weight.nested_quant_map
+  const tensor_info* state = nullptr;          ///< weight.quant_state.bitsandbytes__nf4, or __fp4
+  const tensor_info* row_maxima = nullptr;     ///< SCB
+  const tensor_info* row_format = nullptr;     ///< weight_format
 
   /// The tensor that holds the codes, if there is one.
   const tensor_info* codes() const noexcept;

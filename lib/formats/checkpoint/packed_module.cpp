@@ -8,25 +8,27 @@
 namespace cogen::load {
 namespace {
 
-std::int64_t words_of(std::int64_t codes, std::int64_t bits) { return (codes * bits + word_bits - 1) / word_bits; }
+std::int64_t words_of(std::int64_t codes, std::int64_t bits) { return divided_up(codes * bits, word_bits); }
 
 /// What a module's tensors say of its codes.
 struct packed_codes {
   std::int64_t outputs, inputs;
   int bits;
   std::int64_t groups, group;
-  bool one_scale;  // for all rows
+  bool one_scale;                   // for all rows
+  std::vector<std::int32_t> order;  // of inputs that are not sorted by their groups
 };
 
 class packed_module final : public quantized_module {
  public:
-  packed_module(const tensor_file& stored, const module_parts& parts, const packed_codes& codes)
+  packed_module(const tensor_file& stored, const module_parts& parts, packed_codes codes)
       : quantized_module(stored, parts.weight_name, type_of(stored, parts, codes), {codes.outputs, codes.inputs}),
         parts_(parts),
-        codes_(codes) {}
+        codes_(std::move(codes)) {}
 
  private:
   static element_type type_of(const tensor_file& stored, const module_parts& parts, const packed_codes& codes) {
+    if (!codes.order.empty()) return element_type::f32;
     const bool halves = parts.zero_point == nullptr && fit_float16(stored, *parts.scale);
     return type_of_integers(codes.bits, codes.inputs, codes.group, halves);
   }
@@ -42,10 +44,10 @@ class packed_module final : public quantized_module {
     for (std::size_t row = 0; row < static_cast<std::size_t>(last - first); ++row, out += row_bytes()) {
       unpack_codes(std::span(words).subspan(row * in_row, in_row), codes_.bits, codes);
       const auto begin = codes_.one_scale ? 0 : row * groups;
-      write_integers(
-          weight().type,
-          {codes, std::span(scales).subspan(begin, groups), std::span(zeros).subspan(begin, groups), codes_.group},
-          out);
+      write_integers(weight().type,
+                     {codes, std::span(scales).subspan(begin, groups), std::span(zeros).subspan(begin, groups),
+                      codes_.group, codes_.order},
+                     out);
     }
   }
 
@@ -110,7 +112,8 @@ packed_codes check_parts(const tensor_file& stored, const module_parts& parts) {
   if (count != 1 && (outputs < 1 || count % outputs != 0 || scales.shape.front() != outputs))
     refuse_part(stored, scales,
                 fmt::format("one scale, or [{}, groups] belongs to {}", outputs, in_quotes(packed.name)));
-  packed_codes codes{outputs, inputs, bits_of(stored, packed, inputs), count == 1 ? 1 : count / outputs, 0, count == 1};
+  packed_codes codes{outputs,    inputs, bits_of(stored, packed, inputs), count == 1 ? 1 : count / outputs, 0,
+                     count == 1, {}};
   codes.group = integer_group_size(stored, scales, codes.groups, inputs);
   if (const auto* zeros = parts.zero_point) {
     const auto words = words_of(codes.one_scale ? 1 : outputs, codes.bits);
@@ -118,7 +121,7 @@ packed_codes check_parts(const tensor_file& stored, const module_parts& parts) {
       refuse_part(stored, *zeros,
                   fmt::format("i32 [{}, {}] belongs to {}", words, codes.groups, in_quotes(packed.name)));
   }
-  if (parts.group_index != nullptr) check_group_index(stored, *parts.group_index, inputs, codes.group);
+  codes.order = group_order(stored, parts.group_index, inputs, codes.group);
   return codes;
 }
 

@@ -11,8 +11,9 @@ namespace cogen::load {
 namespace {
 
 constexpr std::string_view key = "quantization_config";
-constexpr std::string_view methods[] = {
-    "fp8", "fbgemm_fp8", "compressed-tensors", "modelopt", "gptq", "awq", "auto-round", "quark", "mxfp4"};
+constexpr std::string_view methods[] = {"fp8",   "fbgemm_fp8",  "compressed-tensors", "modelopt",
+                                        "gptq",  "awq",         "auto-round",         "quark",
+                                        "mxfp4", "bitsandbytes"};
 
 std::string key_of(std::string_view name) { return std::string(key).append(".").append(name); }
 
@@ -58,23 +59,41 @@ void check_compressed_tensors(const config_fields& fields) {
     fields.refuse(key_of("format"), "pack-quantized, int-quantized, float-quantized and nvfp4-pack-quantized are read");
 }
 
+void check_bitsandbytes(const config_fields& fields) {
+  check_text(fields, "bnb_4bit_quant_storage", std::array<std::string_view, 1>{"uint8"},
+             "codes in bytes are read; bitsandbytes stores them so unless it is told otherwise");
+}
+
+std::vector<scale_block> read_blocks(const config_fields& fields) {
+  constexpr int max_groups = 64;  // of modules that are quantized alike, by compressed-tensors
+  std::vector<std::string> names{key_of("weight_block_size")};
+  for (int group = 0; group < max_groups; ++group)
+    names.push_back(key_of(fmt::format("config_groups.group_{}.weights.block_structure", group)));
+  std::vector<scale_block> blocks;
+  for (const auto& name : names) {
+    const auto sizes = fields.integers(name, {1, 1 << 20});
+    if (sizes.empty()) continue;
+    if (sizes.size() != 2) fields.refuse(name, "[outputs, inputs] is read");
+    if (std::ranges::find(blocks, scale_block{sizes[0], sizes[1]}) == blocks.end())
+      blocks.push_back({sizes[0], sizes[1]});
+  }
+  if (blocks.empty()) blocks.push_back({128, 128});
+  return blocks;
+}
+
 }  // namespace
 
 quantization_method read_quantization_method(const config_fields& fields) {
-  quantization_method method;
+  quantization_method method{.blocks = read_blocks(fields)};
   if (!fields.has(key)) return method;
   check_method(fields);
   const auto name = fields.string(key_of("quant_method"), "");
   if (name == "gptq" || name == "auto-round") check_gptq(fields);
   if (name == "awq") check_awq(fields);
+  if (name == "bitsandbytes") check_bitsandbytes(fields);
   if (name == "compressed-tensors") check_compressed_tensors(fields);
   method.lowered_zeros = fields.string(key_of("checkpoint_format"), "gptq") != "gptq_v2";
   method.symmetric = fields.boolean(key_of("sym"), false);
-  const auto block = fields.integers(key_of("weight_block_size"), {1, 1 << 20});
-  if (block.size() == 2) {
-    method.block_outputs = block[0];
-    method.block_inputs = block[1];
-  }
   return method;
 }
 

@@ -29,12 +29,19 @@ constexpr part_name endings[] = {
     {"_zero_point", &module_parts::zero_point},
     {"_shape", &module_parts::shape},
     {"_g_idx", &module_parts::group_index},
+    {".absmax", &module_parts::maxima},
+    {".quant_map", &module_parts::table},
+    {".nested_absmax", &module_parts::nested_maxima},
+    {".nested_quant_map", &module_parts::nested_table},
+    {".quant_state.bitsandbytes__nf4", &module_parts::state},
+    {".quant_state.bitsandbytes__fp4", &module_parts::state},
 };
 
 constexpr part_name module_names[] = {
-    {"qweight", &module_parts::turned},       {"qzeros", &module_parts::turned_zeros},
-    {"scales", &module_parts::turned_scales}, {"g_idx", &module_parts::group_index},
-    {"qscale_weight", &module_parts::scale},
+    {"qweight", &module_parts::turned},           {"qzeros", &module_parts::turned_zeros},
+    {"scales", &module_parts::turned_scales},     {"g_idx", &module_parts::group_index},
+    {"qscale_weight", &module_parts::scale},      {"SCB", &module_parts::row_maxima},
+    {"weight_format", &module_parts::row_format},
 };
 
 /// Of activations and of caches, which are computed in full.
@@ -116,9 +123,10 @@ class part_collection {
 
 /// Some part of a module, for messages.
 const tensor_info& any_part(const module_parts& parts) {
-  const tensor_info* candidates[] = {parts.scale,        parts.scale_inv,    parts.second_scale,
-                                     parts.global_scale, parts.zero_point,   parts.shape,
-                                     parts.group_index,  parts.turned_zeros, parts.turned_scales};
+  const tensor_info* candidates[] = {parts.scale,         parts.scale_inv, parts.second_scale, parts.global_scale,
+                                     parts.zero_point,    parts.shape,     parts.group_index,  parts.turned_zeros,
+                                     parts.turned_scales, parts.maxima,    parts.table,        parts.nested_maxima,
+                                     parts.nested_table,  parts.state,     parts.row_maxima,   parts.row_format};
   return **std::ranges::find_if(candidates, [](const auto* part) { return part != nullptr; });
 }
 
@@ -127,6 +135,7 @@ module_pointer make_module(const tensor_file& stored, const module_parts& parts,
   if (element_count(codes) == 0) refuse_part(stored, codes, "codes are one at least");
   if (&codes == parts.turned) return make_transposed_module(stored, parts, method);
   if (&codes == parts.packed && codes.type == element_type::i32) return make_packed_module(stored, parts);
+  if (codes.type == element_type::u8 && parts.maxima != nullptr) return make_table_module(stored, parts);
   if (codes.type == element_type::u8) return make_fp4_module(stored, parts);
   if (&codes == parts.weight && codes.type == element_type::f8_e4m3) return make_fp8_module(stored, parts, method);
   if (&codes == parts.weight && codes.type == element_type::i8) return make_int8_module(stored, parts);

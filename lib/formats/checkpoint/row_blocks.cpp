@@ -153,7 +153,8 @@ void write_integers(element_type type, const integer_row& row, std::byte* out) {
           });
     case element_type::f32:
       for (std::int64_t i = 0; i < std::ssize(row.codes); ++i) {
-        const auto group = group_of(i, row.group);
+        const auto group = row.order.empty() ? group_of(i, row.group)
+                                             : static_cast<std::size_t>(row.order[static_cast<std::size_t>(i)]);
         put(row.scales[group] * static_cast<float>(row.codes[static_cast<std::size_t>(i)] - row.zeros[group]), out);
       }
       return;

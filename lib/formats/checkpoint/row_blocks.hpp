@@ -20,6 +20,9 @@ bool is_scale_type(element_type type) noexcept;
 /// Whether float16 holds all of them as they are.
 bool fit_float16(const tensor_file& file, const tensor_info& scales);
 
+/// How many parts of a size hold so many numbers, the last of which need not be full.
+constexpr std::int64_t divided_up(std::int64_t number, std::int64_t size) { return (number + size - 1) / size; }
+
 /// Of the words that hold packed codes.
 inline constexpr std::int64_t word_bits = 32;
 
@@ -30,19 +33,20 @@ void unpack_codes(std::span<const std::uint32_t> words, int bits, std::span<std:
 /// The code of so many bits that begins at a bit of such words.
 std::uint8_t code_at(std::span<const std::uint32_t> words, int bits, std::size_t bit);
 
-/// w[i] = (codes[i] - zeros[i / group]) * scales[i / group].
+/// w[i] = (codes[i] - zeros[g]) * scales[g], where g is order[i], or i / group if there is no order.
 struct integer_row {
   std::span<const std::uint8_t> codes;
   std::span<const float> scales;
   std::span<const std::uint8_t> zeros;
   std::int64_t group;
+  std::span<const std::int32_t> order = {};
 };
 
-/// What holds integers of so many bits in groups of so many inputs. `halves`: float16 holds the scales, and zeros are
-/// in the middle.
+/// What holds integers of so many bits in groups of so many inputs, which follow one another. `halves`: float16 holds
+/// the scales, and zeros are in the middle.
 element_type type_of_integers(int bits, std::int64_t inputs, std::int64_t group, bool halves) noexcept;
 
-/// A row in a type that type_of_integers() gives.
+/// A row in a type that type_of_integers() gives, or in f32, which holds one with an order.
 void write_integers(element_type type, const integer_row& row, std::byte* out);
 
 /// w[i] = codes[i] * scales[i / group], of codes in E4M3: as scaled_e4m3, or f32 where groups are others than 128.

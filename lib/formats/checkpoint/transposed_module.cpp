@@ -17,8 +17,9 @@ struct transposed_codes {
   std::int64_t outputs, inputs;
   int bits;
   std::int64_t groups, group;
-  bool awq;            // a word has columns of a row, in AWQ's order; else rows of a column
-  bool lowered_zeros;  // less by one
+  bool awq;                              // a word has columns of a row, in AWQ's order; else rows of a column
+  bool lowered_zeros;                    // less by one
+  std::vector<std::int32_t> order = {};  // of inputs that are not sorted by their groups
 };
 
 /// Columns [first, first + columns) of a matrix of words [rows, all columns].
@@ -61,13 +62,17 @@ std::uint32_t word_of(std::uint32_t code, int bits) {
 
 class transposed_module final : public quantized_module {
  public:
-  transposed_module(const tensor_file& stored, const module_parts& parts, const transposed_codes& codes, bool symmetric)
-      : quantized_module(stored, parts.weight_name, type_of_integers(codes.bits, codes.inputs, codes.group, symmetric),
-                         {codes.outputs, codes.inputs}),
+  transposed_module(const tensor_file& stored, const module_parts& parts, transposed_codes codes, bool symmetric)
+      : quantized_module(stored, parts.weight_name, type_of(codes, symmetric), {codes.outputs, codes.inputs}),
         parts_(parts),
-        codes_(codes) {}
+        codes_(std::move(codes)) {}
 
  private:
+  static element_type type_of(const transposed_codes& codes, bool symmetric) {
+    if (!codes.order.empty()) return element_type::f32;
+    return type_of_integers(codes.bits, codes.inputs, codes.group, symmetric);
+  }
+
   void read_rows(std::int64_t first, std::int64_t last, std::byte* out) const override {
     const auto codes = codes_.awq ? awq_codes(first, last) : gptq_codes(first, last);  // [last - first, inputs]
     const auto zeros = zeros_of(first, last);                                          // [last - first, groups]
@@ -76,7 +81,7 @@ class transposed_module final : public quantized_module {
     for (std::size_t row = 0; row < static_cast<std::size_t>(last - first); ++row, out += row_bytes())
       write_integers(weight().type,
                      {std::span(codes).subspan(row * inputs, inputs), std::span(scales).subspan(row * groups, groups),
-                      std::span(zeros).subspan(row * groups, groups), codes_.group},
+                      std::span(zeros).subspan(row * groups, groups), codes_.group, codes_.order},
                      out);
   }
 
@@ -186,7 +191,7 @@ transposed_codes check_parts(const tensor_file& stored, const module_parts& part
     codes.inputs = words.shape[0] * word_bits / bits;
   }
   codes.group = integer_group_size(stored, scales, groups, codes.inputs);
-  if (parts.group_index != nullptr) check_group_index(stored, *parts.group_index, codes.inputs, codes.group);
+  codes.order = group_order(stored, parts.group_index, codes.inputs, codes.group);
   return codes;
 }
 
@@ -203,9 +208,9 @@ bool is_symmetric(const tensor_file& stored, const module_parts& parts, const tr
 
 module_pointer make_transposed_module(const tensor_file& stored, const module_parts& parts,
                                       const quantization_method& method) {
-  const auto codes = check_parts(stored, parts, method);
+  auto codes = check_parts(stored, parts, method);
   const bool symmetric = method.symmetric && is_symmetric(stored, parts, codes);
-  return std::make_unique<const transposed_module>(stored, parts, codes, symmetric);
+  return std::make_unique<const transposed_module>(stored, parts, std::move(codes), symmetric);
 }
 
 }  // namespace cogen::load
