@@ -215,7 +215,7 @@ def modelopt():
     second = torch.tensor(0.00037)
     tensors = {UP + ".weight": codes[:, ::2] | codes[:, 1::2] << 4, UP + ".weight_scale": scales,
                UP + ".weight_scale_2": second, UP + ".input_scale": torch.tensor(1.0)}
-    weight = E2M1[codes.long()] * (scales.float() * second).repeat_interleave(16, 1)
+    weight = E2M1[codes.long()] * scales.float().repeat_interleave(16, 1) * second
     write("nvfp4_modelopt", {"quant_method": "modelopt", "quant_algo": "NVFP4"}, tensors, {UP + ".weight": weight})
 
 

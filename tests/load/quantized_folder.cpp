@@ -44,7 +44,7 @@ const std::vector<packed_folder>& packed_folders() {
       {"packed_3_96_zeros", {{up_proj, q4_zero}}},
       {"mixed", {{up_proj, q4_0}, {gate_proj, q8_0}, {down_proj, scaled_e4m3}}},
       {"nvfp4", {{up_proj, scaled_e2m1}}},
-      {"nvfp4_modelopt", {{up_proj, scaled_e2m1}}},
+      {"nvfp4_modelopt", {{up_proj, nvfp4}}},
       {"mxfp4", {{up_proj, mxfp4}, {down_proj, mxfp4}}},
       {"awq_64", {{up_proj, q4_zero}}},
       {"awq_row", {{up_proj, q4_zero}}},
@@ -66,10 +66,20 @@ std::filesystem::path path_of(const std::string& name) {
   return cogen::test::test_data() / "load/data/quantized" / name;
 }
 
-/// Rows [first, last) of a weight are those of the truth, bit for bit.
-bool has_rows(const weight& found, const std::vector<float>& truth, std::int64_t first, std::int64_t last) {
+/// What NAME.scale has for NAME.weight; 1 without it.
+float factor_of(const checkpoint& files, const std::string& weight) {
+  float factor = 1;
+  const auto found = files.find(weight.substr(0, weight.rfind('.')) + ".scale");
+  if (found) found->read_rows_as_float(0, 1, {&factor, 1});
+  return factor;
+}
+
+/// Rows [first, last) of a weight, times its factor, are those of the truth, bit for bit.
+bool has_rows(const weight& found, float factor, const std::vector<float>& truth, std::int64_t first,
+              std::int64_t last) {
   std::vector<float> values(static_cast<std::size_t>((last - first) * found.columns()));
   found.read_rows_as_float(first, last, values);
+  for (auto& value : values) value *= factor;
   return std::memcmp(values.data(), truth.data() + first * found.columns(), values.size() * sizeof(float)) == 0;
 }
 
@@ -175,10 +185,11 @@ BOOST_AUTO_TEST_CASE(weights_that_tools_packed_have_every_bit) {
           std::vector<float> numbers(static_cast<std::size_t>(element_count(tensor)));
           truth.read(tensor, 0, std::as_writable_bytes(std::span(numbers)));
           const auto found = files.at(tensor.name, tensor.shape);
-          BOOST_TEST(has_rows(found, numbers, 0, found.rows()));
+          const auto factor = factor_of(files, tensor.name);
+          BOOST_TEST(has_rows(found, factor, numbers, 0, found.rows()));
           for (const auto& [first, last] : {std::pair(0, 1), std::pair(5, 6), std::pair(3, 17), std::pair(7, 24)})
-            BOOST_TEST(has_rows(found, numbers, first, last));
-          BOOST_TEST(has_rows(found, numbers, found.rows() - 1, found.rows()));
+            BOOST_TEST(has_rows(found, factor, numbers, first, last));
+          BOOST_TEST(has_rows(found, factor, numbers, found.rows() - 1, found.rows()));
         }
     }
 }
@@ -191,6 +202,7 @@ BOOST_AUTO_TEST_CASE(weights_have_one_name_and_the_type_that_keeps_them) {
         names.push_back(module + ".weight");
         BOOST_TEST(to_string(files.find(names.back()).value().type()) == to_string(type));
       }
+      if (std::string_view(name) == "nvfp4_modelopt") names.push_back(up_proj + ".scale");
       if (std::string_view(name) == "mixed") names.emplace_back("model.layers.0.input_layernorm.weight");
       files.refuse_others(names);
       BOOST_TEST(files.weight_names().size() == names.size());

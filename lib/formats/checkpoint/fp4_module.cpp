@@ -2,6 +2,9 @@
 #include "formats/checkpoint/part_checks.hpp"
 #include "formats/checkpoint/row_blocks.hpp"
 
+#include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 namespace cogen::load {
@@ -79,6 +82,50 @@ class nvfp4_module final : public quantized_module {
   std::int64_t outputs_;
 };
 
+/// The same of ModelOpt where blocks of 64 fit, without the scale of the matrix, which is a factor of its own.
+class scaled_nvfp4_module final : public quantized_module {
+ public:
+  scaled_nvfp4_module(const tensor_file& stored, const module_parts& parts, const tensor_info& codes)
+      : quantized_module(stored, parts.weight_name, element_type::nvfp4, unpacked_shape(codes)),
+        codes_(&codes),
+        scales_(parts.scale),
+        factors_(*parts.second_scale) {
+    factors_.name = factor_name(parts.weight_name).value();
+    factors_.shape = {element_count(factors_)};
+  }
+
+  /// Of a module's weight: NAME.scale of NAME.weight.
+  static std::optional<std::string> factor_name(std::string_view weight) {
+    constexpr std::string_view ending = ".weight";
+    if (!weight.ends_with(ending)) return std::nullopt;
+    return std::string(weight.substr(0, weight.size() - ending.size())) + ".scale";
+  }
+
+  std::optional<tensor_info> factors() const override { return factors_; }
+
+ private:
+  void read_rows(std::int64_t first, std::int64_t last, std::byte* out) const override {
+    const auto in_row = inputs() / 2, groups = inputs() / nvfp4_group;
+    const auto codes = read_bytes(stored(), *codes_, first * in_row, (last - first) * in_row);
+    const auto scales = read_bytes(stored(), *scales_, first * groups, (last - first) * groups);
+    if (std::ranges::any_of(scales, [](std::uint8_t scale) { return scale >= first_bad_scale; }))
+      refuse_part(stored(), *scales_, "it has a scale that is negative or not a number; others are read");
+    write_nvfp4(codes, scales, out);
+  }
+
+  static constexpr std::uint8_t first_bad_scale = 0x7F;
+
+  const tensor_info* codes_;
+  const tensor_info* scales_;
+  tensor_info factors_;
+};
+
+bool takes_factor(const module_parts& parts, const tensor_info& codes) {
+  constexpr std::int64_t block_bytes = 32;
+  return parts.global_scale == nullptr && codes.shape.back() % block_bytes == 0 &&
+         scaled_nvfp4_module::factor_name(parts.weight_name).has_value();
+}
+
 /// Scales of so many inputs each lie over the codes.
 void check_scales(const tensor_file& stored, const tensor_info& codes, const tensor_info& scales, std::int64_t group) {
   auto expected = unpacked_shape(codes);
@@ -109,6 +156,7 @@ module_pointer make_fp4_module(const tensor_file& stored, const module_parts& pa
              stack = element_count(codes) / (codes.shape.back() * *(codes.shape.end() - 2));
   if (!is_scale_type(whole.type) || (count != 1 && count != stack))
     refuse_part(stored, whole, fmt::format("one number belongs to {}", in_quotes(codes.name)));
+  if (takes_factor(parts, codes)) return std::make_unique<const scaled_nvfp4_module>(stored, parts, codes);
   return std::make_unique<const nvfp4_module>(stored, parts, codes);
 }
 

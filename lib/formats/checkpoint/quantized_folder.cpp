@@ -168,6 +168,7 @@ std::vector<tensor_info> quantized_folder::joined(const config_fields& fields) {
       tensors.push_back(module_made->weight());
       tensors.back().file = file_of_modules;
       tensors.back().begin = modules_.size() - 1;
+      if (auto factors = module_made->factors()) tensors.push_back(std::move(*factors));
     } else if (!parts.holds(tensor) && !(quantized && is_unread(tensor))) {
       tensors.push_back(tensor);
     }

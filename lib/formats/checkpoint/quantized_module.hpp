@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,10 @@ class quantized_module {
   virtual ~quantized_module() = default;
 
   const tensor_info& weight() const noexcept { return weight_; }
+
+  /// What multiplies the weight, a number for each matrix of a stack: the tensor NAME.scale beside NAME.weight, as GGUF
+  /// files name it. Nothing where the weight has it in its blocks.
+  virtual std::optional<tensor_info> factors() const { return std::nullopt; }
 
   /// As tensor_file::read(), of whole rows.
   void read(std::uint64_t offset, std::span<std::byte> out) const;

@@ -193,6 +193,21 @@ void write_e2m1(element_type type, std::span<const std::uint8_t> bytes, std::spa
   }
 }
 
+void write_nvfp4(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> scales, std::byte* out) {
+  constexpr std::size_t groups = sizeof(nvfp4_block::scales);
+  for (std::size_t first = 0; first < scales.size(); first += groups) {
+    nvfp4_block block;
+    std::ranges::copy(scales.subspan(first, groups), block.scales);
+    for (std::size_t group = 0; group < groups; ++group)
+      for (std::size_t i = 0; i < 8; ++i) {
+        const auto number = static_cast<std::int64_t>((first + group) * 16 + i);
+        block.nibbles[group * 8 + i] =
+            static_cast<std::uint8_t>(nibble_at(bytes, number) | nibble_at(bytes, number + 8) << 4);
+      }
+    put(block, out);
+  }
+}
+
 void write_mxfp4(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> exponents, std::byte* out) {
   for (std::size_t index = 0; index < exponents.size(); ++index) {
     mxfp4_block block;

@@ -57,6 +57,9 @@ void write_e4m3(element_type type, std::span<const std::uint8_t> codes, std::spa
 /// inputs: as scaled_e2m1, or f32.
 void write_e2m1(element_type type, std::span<const std::uint8_t> bytes, std::span<const float> scales, std::byte* out);
 
+/// The same of scales in E4M3 without a sign, as nvfp4: of a multiple of 64 inputs.
+void write_nvfp4(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> scales, std::byte* out);
+
 /// The same of exponents for each 32 inputs: as mxfp4.
 void write_mxfp4(std::span<const std::uint8_t> bytes, std::span<const std::uint8_t> exponents, std::byte* out);
 
