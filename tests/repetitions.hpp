@@ -4,6 +4,7 @@
 #include "sanitizers.hpp"
 
 #include <cstddef>
+#include <initializer_list>
 #include <vector>
 
 namespace cogen::test {
@@ -19,5 +20,13 @@ std::vector<Variant> thin(std::vector<Variant> variants, std::size_t stride) {
   for (std::size_t i = 0; i < variants.size(); i += stride) some.push_back(std::move(variants[i]));
   return some;
 }
+
+template <class Variant>
+std::vector<Variant> thin(std::initializer_list<Variant> variants, std::size_t stride) {
+  return thin(std::vector<Variant>(variants), stride);
+}
+
+/// Under a sanitizer each second of the places where something can fail, one after the other; else all.
+constexpr int failure_stride = sanitized ? 2 : 1;
 
 }  // namespace cogen::test

@@ -1,5 +1,6 @@
 // Forks, snapshots, rollback limit and quantized blocks: where every cache kind can return to, for each line of
 // kinds.cpp.
+#include "../repetitions.hpp"
 #include "kinds.hpp"
 #include "twin.hpp"
 
@@ -22,7 +23,7 @@ constexpr int longest = 300;  // neither a multiple of a block nor of a page's w
 }  // namespace
 
 BOOST_DATA_TEST_CASE(a_fork_goes_on_by_itself, data::make(kinds()), kind) {
-  for (const int length : {1, 63, 64, 65, 130, 200, 299}) {
+  for (const int length : cogen::test::thin({1, 63, 64, 65, 130, 200, 299}, 2)) {
     twin twin(kind, 4, longest);
     twin.append({{.slot = 0, .count = length}});
     twin.fork(1, 0, length / 64 * 64, length);

@@ -2,6 +2,7 @@
 #include "../engine/dequantizing_codec.hpp"
 #include "../engine/model_engines.hpp"
 #include "../engine/session_files.hpp"
+#include "../repetitions.hpp"
 #include "../test_data.hpp"
 #include "device_models.hpp"
 #include "engine/snapshot/device_slots.hpp"
@@ -280,7 +281,8 @@ bool swaps_survive(plain_backend& where, const std::shared_ptr<const model>& mod
 }
 
 BOOST_DATA_TEST_CASE(a_swap_that_fails_anywhere_is_computed_again,
-                     data::make({"llama_default", "bart_tiny", "mamba_tiny", "mamba2_published", "qwen3_5_typed"}) *
+                     data::make(thin({"llama_default", "bart_tiny", "mamba_tiny", "mamba2_published", "qwen3_5_typed"},
+                                     2)) *
                          data::make({false, true}),
                      name, on_a_file) {
   const auto where = std::make_shared<plain_backend>();

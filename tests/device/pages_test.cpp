@@ -1,6 +1,7 @@
 // Engines whose caches get memory as tokens come.
 #include "../engine/manual_clock.hpp"
 #include "../engine/model_engines.hpp"
+#include "../repetitions.hpp"
 #include "device_models.hpp"
 #include "engine/parts/make_parts.hpp"
 #include "network/backend/reference/shared_pages.hpp"
@@ -231,7 +232,7 @@ BOOST_AUTO_TEST_CASE(memory_that_is_refused_fails_the_request_that_needs_it) {
   for (const auto& each : prompts) expected.push_back(device.after(each, 8));
   int failed = 0, lost = 0;
   bool any = true;
-  for (int call = 1; any; ++call) {
+  for (int call = 1; any; call += failure_stride) {
     BOOST_TEST_CONTEXT("call " << call) {
       const auto once = run_short_of_memory(device, prompts, expected, call, call);
       BOOST_TEST(once.failed <= 1);

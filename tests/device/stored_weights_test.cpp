@@ -2,6 +2,7 @@
 #include "../kernels/quantized_rows.hpp"
 #include "../load/temporary_folder.hpp"
 #include "../load/tiny_model.hpp"
+#include "../repetitions.hpp"
 #include "../test_data.hpp"
 #include "network/backend/backend.hpp"
 #include "network/backend/tensor_weights.hpp"
@@ -233,7 +234,7 @@ BOOST_AUTO_TEST_CASE(embeddings_and_outputs_keep_their_codes_or_have_8_bits) {
     const bool is_exact = expected != weight_packing::int8;
     BOOST_TEST(((found - numbers).norm() / numbers.norm()).item<float>() < (is_exact ? 1e-6F : 0.02F));
   };
-  for (const auto format : kernels::all_formats)
+  for (const auto format : thin(std::vector(std::begin(kernels::all_formats), std::end(kernels::all_formats)), 4))
     if (kernels::ggml_number(format) != ~0U) check(format, int8, weight_packing::int8);
   for (const auto format : {element_type::f32, element_type::f16, element_type::bf16}) {
     check(format, whole, weight_packing::whole);

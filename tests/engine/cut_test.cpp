@@ -1,5 +1,6 @@
 // Sequences that are cut after what they had cached has left its slot, or came from another one, over every kind of
 // cache; and a stream beside them, which none of that concerns.
+#include "../repetitions.hpp"
 #include "kept_engines.hpp"
 #include "session_files.hpp"
 
@@ -97,7 +98,7 @@ net::awaitable<void> check_cut(sequence& seq, const model& model, const engine_o
 BOOST_AUTO_TEST_SUITE(cuts)
 
 BOOST_DATA_TEST_CASE(what_has_left_its_slot_goes_back_any_way,
-                     data::make(kept_engines()) *
+                     data::make(thin(kept_engines(), 2)) *
                          data::make({left::preempted, left::preempted_twice, left::saved, left::saved_preempted}) *
                          data::make({true, false}),
                      each, how, long_steps) {

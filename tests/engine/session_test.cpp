@@ -1,4 +1,5 @@
 // Sequences that are saved by one engine and opened by another.
+#include "../repetitions.hpp"
 #include "kept_engines.hpp"
 #include "sampled_tokens.hpp"
 #include "session_files.hpp"
@@ -45,7 +46,7 @@ struct one_engine {
 }  // namespace
 
 BOOST_DATA_TEST_CASE(what_is_opened_goes_on_as_what_was_saved_does,
-                     data::make(kept_engines_everywhere()) *
+                     data::make(thin(kept_engines_everywhere(), 2)) *
                          data::make({place::scheduled, place::swapped_out, place::on_a_file, place::no_budget}),
                      each, at) {
   const auto model = each.model();

@@ -1,4 +1,5 @@
 // More conversations than slots: what waits is preempted, and goes on to the same bits.
+#include "../repetitions.hpp"
 #include "kept_engines.hpp"
 
 #include <boost/test/data/monomorphic.hpp>
@@ -93,7 +94,7 @@ void check_alone(const model& model, const engine_options& options, const std::v
 }  // namespace
 
 BOOST_DATA_TEST_CASE(many_conversations_take_turns_at_few_slots,
-                     data::make(kept_engines_everywhere()) *
+                     data::make(thin(kept_engines_everywhere(), 2)) *
                          data::make({fate::kept, fate::kept_by_a_thread, fate::on_a_file, fate::on_a_file_by_a_thread,
                                      fate::dropped, fate::lost_now_and_then}),
                      each, preempted) {
